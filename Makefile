@@ -1,0 +1,67 @@
+# Everything from a bare machine: every target sets up what it needs first. `make help` lists them.
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+# Touched after a successful install; setup does nothing until one of its prerequisites is newer.
+STAMP := $(VENV)/.thalweg-setup
+# More arguments for pytest, say "-n 4". One process is the default: it starts one Spark session, where each
+# process of pytest-xdist starts its own (--dist=loadgroup does nothing with pytest 9.2: pytest-xdist #1386).
+PYTEST_ARGS ?=
+
+# Two targets may want the system's package manager, which serves one at a time.
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml constraints.txt scripts/setup-python.sh
+	@sh scripts/setup-python.sh "$(VENV)"
+	@touch "$@"
+
+.PHONY: setup
+setup: $(STAMP) ## Create the virtualenv (VENV, by default .venv) and install everything into it
+
+.PHONY: java
+java: ## Check for Java 17 or newer, install it where allowed
+	@sh scripts/ensure-java.sh
+
+.PHONY: demo
+demo: setup java ## See the optimizer at work on Spark
+	@$(BIN)/thalweg demo
+
+.PHONY: test
+test: setup java ## Run all tests: units, properties, doctests, Spark
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+.PHONY: lint
+lint: setup ## Check style, formatting, types and the import contracts
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+.PHONY: format
+format: setup ## Format the code and fix what can be fixed
+	@$(BIN)/ruff format
+	@$(BIN)/ruff check --fix
+
+.PHONY: bench
+bench: setup java ## List the benchmarks, or run one: make bench NAME=...
+	@$(BIN)/thalweg bench $(NAME)
+
+.PHONY: lab
+lab: setup java ## Reproduce every figure of the lab, in the quick version
+	@$(BIN)/thalweg lab run --all --quick
+
+.PHONY: clean
+clean: clean-cache ## Remove caches, builds and Spark's leftovers; keeps the virtualenv
+	@rm -rf build dist lab-out .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf derby.log metastore_db spark-warehouse
+	@find src tests -type d -name __pycache__ -prune -exec rm -rf {} +
+
+.PHONY: clean-cache
+clean-cache: ## Remove Numba's compiled kernels
+	@find src -type f \( -name '*.nbi' -o -name '*.nbc' \) -delete

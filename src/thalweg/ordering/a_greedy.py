@@ -1,0 +1,118 @@
+"""A-Greedy: keeps the order that a greedy choice by joint drop statistics would give, and corrects it at once.
+
+The greedy invariant: the filter at each position drops most per unit of time among the filters from there on, for
+the tuples that those before it let through. Its cost is at most four times the optimum's, 4/alpha with thrash
+avoidance (theorem 4.1). (a-greedy-2004, section 4, figures 3 to 5)
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from thalweg.kernels import inlined, kernel
+from thalweg.ordering.matrix_view import FULL, slide
+from thalweg.ordering.policy import Policy, State, log_change, may_move, move, rank, want_rest
+from thalweg.ordering.profile import COUNT, Batch, Window, slot_at
+from thalweg.ordering.types import Integers
+
+
+@inlined
+def violation(window: Window, state: State, last: int) -> int:
+    """The first position that breaks the greedy invariant, or -1; positions up to `last` may (figure 4, equation 4)."""
+    counts, order, mean_time = state.counts, state.order, window.mean_time
+    for row in range(min(last + 1, order.size - 1)):
+        # a rank below alpha times another, divided once a row only
+        least = counts[row, row] / (state.alpha * mean_time[order[row]])
+        for position in range(row + 1, order.size):
+            better = least * mean_time[order[position]] < counts[row, position]
+            if better and may_move(order, state.required, position, row):
+                return row
+    return -1
+
+
+@kernel
+def correct(window: Window, state: State, start: int) -> None:
+    """Choose greedily anew from a position on, as far as the choice differs (figure 5)."""
+    view, order, mean_time = state.counts, state.order, window.mean_time
+    filters = order.size
+    displaced = order[start]
+    before = 0  # the filters at positions before row
+    for position in range(start):
+        before |= 1 << order[position]
+    row = last = start
+    while row <= last:
+        if row > start:  # the row of the violation is up to date
+            count_row(window, view, order, row, before)
+        best = -1
+        for position in range(row, filters):
+            if state.required[order[position]] & ~before:
+                continue
+            if best < 0 or rank(view, order, mean_time, row, position) > rank(view, order, mean_time, row, best):
+                best = position
+        if best > row:
+            for above in range(row + 1):
+                number = view[above, best]
+                for position in range(best, row, -1):
+                    view[above, position] = view[above, position - 1]
+                view[above, row] = number
+            move(order, best, row)
+            last = max(last, best)
+        before |= 1 << order[row]
+        row += 1
+    log_change(window, state, start, displaced)
+
+
+@kernel
+def count_row(window: Window, view: Integers, order: Integers, row: int, before: int) -> None:
+    """Count one row of the view from the profile window."""
+    view[row] = 0
+    for k in range(window.cursor[COUNT]):
+        mask = window.masks[slot_at(window, k)]
+        if mask & before == 0:
+            for position in range(row, order.size):
+                view[row, position] += (mask >> order[position]) & 1
+
+
+@inlined
+def adapt(window: Window, state: State, batch: Batch) -> bool:
+    """Take profile tuples in, one by one, and keep the greedy invariant."""
+    changed = False
+    for k in range(batch.masks.size):
+        last = slide(window, state.counts, state.order, FULL, 0, batch, k)
+        position = violation(window, state, last)
+        while position >= 0:
+            correct(window, state, position)
+            changed = True
+            position = violation(window, state, last)
+    if changed:
+        want_rest(state.order, state.wanted)
+    return changed
+
+
+class AGreedy(Policy):
+    """Adaptive greedy ordering by joint, conditional drop rates.
+
+    Examples
+    --------
+    The paper's examples 4 and 5: two more profile tuples put the fourth filter first.
+
+    >>> policy = AGreedy(4, window=6, order=(2, 0, 1, 3), alpha=1.0)
+    >>> policy.update([0b0100, 0b1110, 0b0001, 0b0100, 0b1011, 0b1110])
+    False
+    >>> policy.update([0b1100, 0b1011])
+    True
+    >>> policy.order
+    (3, 2, 0, 1)
+    >>> policy.needs(1)
+    (0, 1)
+    """
+
+    name: ClassVar[str] = "a-greedy"
+    default_p: ClassVar[float] = 0.01
+    default_adaptive_p: ClassVar[bool] = True
+
+    def _prepare(self) -> None:
+        want_rest(self.state.order, self.state.wanted)
+
+    def _adapt(self, batch: Batch) -> bool:
+        return adapt(self.profile.arrays, self.state, batch)

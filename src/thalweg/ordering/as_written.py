@@ -1,0 +1,21 @@
+"""As written: the order never changes. What Spark does, and the baseline of every comparison."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from thalweg.ordering.policy import Policy
+from thalweg.ordering.profile import Batch
+
+
+class AsWritten(Policy):
+    """Keeps the order it begins with and profiles nothing.
+
+    >>> AsWritten(3).order
+    (0, 1, 2)
+    """
+
+    name: ClassVar[str] = "as-written"
+
+    def _adapt(self, batch: Batch) -> bool:
+        return False

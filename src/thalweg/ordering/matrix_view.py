@@ -1,0 +1,131 @@
+"""The matrix view: how often, in the profile window, each filter drops what the filters before it let through.
+
+``V[i, j]`` counts the profile tuples that the filter at position ``j`` of the order drops among those that none of
+the filters at positions before ``i`` drops; it is proportional to the conditional drop probability d(j|i-1). It is
+kept up to date as profile tuples enter and leave, in full for A-Greedy and in the smaller shapes that its variants
+need. (a-greedy-2004, section 4.2.1, figures 3 and 7. Figure 3 line 8 prints ``b == 0``; the filters that *dropped*
+the tuple are counted.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from thalweg.kernels import inlined, kernel
+from thalweg.ordering.profile import COUNT, Batch, Window, append, is_due, remove_oldest, slot_at
+from thalweg.ordering.types import Integers
+
+
+class Shape(IntEnum):
+    """Which entries of the view are kept (figure 7)."""
+
+    FULL = 0  # A-Greedy: the whole upper triangle
+    COLUMN = 1  # Sweep: the diagonal and one column, down to that column
+    ROW = 2  # Independent: the first row
+    DIAGONALS = 3  # LocalSwaps: the diagonal and the one above it
+
+
+FULL, COLUMN, ROW, DIAGONALS = (int(shape) for shape in Shape)
+
+
+@inlined
+def count(view: Integers, order: Integers, shape: int, column: int, mask: int, sign: int) -> int:
+    """Add (sign 1) or take away (sign -1) one profile tuple (figure 3); returns the last row it touches."""
+    filters = order.size
+    if mask == 0:
+        return -1
+    first = 0  # the position that drops the tuple
+    while not (mask >> order[first]) & 1:
+        first += 1
+    if shape == FULL:
+        for row in range(first + 1):
+            for position in range(first, filters):  # adding the bit is faster than branching on it
+                view[row, position] += sign * ((mask >> order[position]) & 1)
+    elif shape == COLUMN:
+        if first < column:
+            view[first, first] += sign
+        if first <= column and (mask >> order[column]) & 1:
+            for row in range(first + 1):
+                view[row, column] += sign
+    elif shape == ROW:
+        for position in range(first, filters):
+            view[0, position] += sign * ((mask >> order[position]) & 1)
+    else:
+        view[first, first] += sign
+        if first > 0:
+            view[first - 1, first] += sign
+        if first + 1 < filters:
+            view[first, first + 1] += sign * ((mask >> order[first + 1]) & 1)
+    return first
+
+
+@kernel
+def recount(view: Integers, order: Integers, shape: int, column: int, window: Window) -> None:
+    """Count the whole window anew, after the order or the column has changed."""
+    view[:] = 0
+    for k in range(window.cursor[COUNT]):
+        count(view, order, shape, column, window.masks[slot_at(window, k)], 1)
+
+
+@inlined
+def slide(window: Window, view: Integers, order: Integers, shape: int, column: int, batch: Batch, k: int) -> int:
+    """Let the k-th profile tuple of a batch into the window and those that must leave out; keep the view in step.
+
+    Returns the last row whose ranks may have changed: all of them where average times have.
+    """
+    last = -1
+    while is_due(window, batch.stamps[k]):
+        slot = remove_oldest(window)
+        last = max(last, count(view, order, shape, column, window.masks[slot], -1))
+        if window.timed[slot]:
+            last = order.size - 1
+    append(window, batch, k)
+    last = max(last, count(view, order, shape, column, batch.masks[k], 1))
+    return order.size - 1 if batch.timed[k] else last
+
+
+class MatrixView:
+    """A matrix view by itself, for looking at one. Policies keep theirs with the same kernels.
+
+    Examples
+    --------
+    The view of the paper's figure 2(c), for the order F3 F1 F2 F4:
+
+    >>> view = MatrixView((2, 0, 1, 3))
+    >>> view.insert([0b0100, 0b1110, 0b0001, 0b0100, 0b1011, 0b1110])
+    >>> print(view)
+    4 2 3 3
+      2 1 1
+        0 0
+          0
+    """
+
+    def __init__(self, order: Iterable[int], shape: Shape = Shape.FULL, column: int = 0) -> None:
+        self.order = np.array(list(order), np.int64)
+        self.shape = shape
+        self.column = column
+        self.counts = np.zeros((self.order.size, self.order.size), np.int64)
+
+    def insert(self, masks: ArrayLike) -> None:
+        """Count profile tuples that entered the window."""
+        self._count(masks, 1)
+
+    def delete(self, masks: ArrayLike) -> None:
+        """Take away profile tuples that left the window."""
+        self._count(masks, -1)
+
+    def _count(self, masks: ArrayLike, sign: int) -> None:
+        for mask in np.atleast_1d(np.asarray(masks, np.int64)):
+            count(self.counts, self.order, int(self.shape), self.column, mask, sign)
+
+    def __str__(self) -> str:
+        width = len(str(self.counts.max()))
+        rows = (
+            " ".join(f"{number:{width}d}" if j >= i else " " * width for j, number in enumerate(row))
+            for i, row in enumerate(self.counts.tolist())
+        )
+        return "\n".join(rows)

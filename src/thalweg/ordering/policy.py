@@ -1,0 +1,209 @@
+"""What every ordering policy is: an order of filters that learns from what it is shown.
+
+A policy is shown two things. *Profile tuples* (`Policy.update`): for a sample of dropped tuples, which filters drop
+them and how long each took. *Ordinary processing* (`Policy.observe`): how many tuples each filter saw and dropped,
+and in what time. It says in return which order to run (`Policy.order`) and which further filters a profiled tuple
+must be evaluated on (`Policy.needs`). Batches are the unit; a batch of k is worth k batches of one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from thalweg.kernels import count_handled, inlined, kernel
+from thalweg.ordering import sampling
+from thalweg.ordering.precedence import legal_order, required_before
+from thalweg.ordering.profile import SEEN, Batch, Profile, Window
+from thalweg.ordering.sampling import Sampler
+from thalweg.ordering.types import Floats, Integers
+
+CHANGES, AT, POSITION, MOVED, DISPLACED = range(5)
+
+
+class State(NamedTuple):
+    """What a policy knows besides its profile window, as kernels share it."""
+
+    order: Integers
+    required: Integers  # for each filter, the mask of filters that must run before it
+    wanted: Integers  # for each position, the mask of further filters that a tuple dropped there is profiled on
+    counts: Integers  # the matrix view
+    stage: Integers  # Sweep: the profiled position, profile tuples in this stage
+    trace: Integers  # how often the order changed; when, where and for which filter it last did
+    alpha: float  # thrash avoidance
+
+
+@dataclass(frozen=True)
+class Change:
+    """The last change of an order, for whoever asks why."""
+
+    count: int  # changes so far
+    seen: int  # profile tuples seen when it happened
+    position: int  # the first position that changed
+    filter: int  # the filter that runs there now
+    instead_of: int  # the filter that ran there before
+
+
+@inlined
+def rank(view: Integers, order: Integers, mean_time: Floats, row: int, position: int) -> float:
+    """Drops per unit of time of the filter at a position, among tuples that the positions before `row` let pass."""
+    return view[row, position] / mean_time[order[position]]  # type: ignore[no-any-return]
+
+
+@inlined
+def move(order: Integers, source: int, target: int) -> None:
+    """Bring the filter at position `source` forward to `target`; those between shift back by one.
+
+    The paper swaps the two. Moving keeps the others in their order, which leaves ties as they were (and gives
+    the very order printed in its example 5, where a swap gives another).
+    """
+    one = order[source]
+    for position in range(source, target, -1):
+        order[position] = order[position - 1]
+    order[target] = one
+
+
+@inlined
+def may_move(order: Integers, required: Integers, source: int, target: int) -> bool:
+    """Whether the filter at `source` may run as early as `target`."""
+    for position in range(target, source):
+        if (required[order[source]] >> order[position]) & 1:
+            return False
+    return True
+
+
+@kernel
+def log_change(window: Window, state: State, position: int, displaced: int) -> None:
+    """Note that the order changed from a position on."""
+    trace = state.trace
+    trace[CHANGES] += 1
+    trace[AT] = window.cursor[SEEN]
+    trace[POSITION] = position
+    trace[MOVED] = state.order[position]
+    trace[DISPLACED] = displaced
+
+
+@kernel
+def want_rest(order: Integers, wanted: Integers) -> None:
+    """A profiled tuple is evaluated on all the filters after the one that dropped it."""
+    rest = 0
+    for position in range(order.size - 1, -1, -1):
+        wanted[position] = rest
+        rest |= 1 << order[position]
+
+
+class Policy:
+    """An order of filters that learns. Concrete policies say how.
+
+    Parameters
+    ----------
+    filters
+        How many filters there are, 1 to 63, numbered as written from 0.
+    order
+        The order to begin with; as written by default.
+    after
+        Filters that must run after others: ``{2: [0]}`` keeps filter 2 behind filter 0.
+    pinned
+        Filters that hold their place, with the same filters before and after them as written.
+    costs
+        What each filter is thought to cost until times are measured, in any one unit.
+    window, max_age
+        Bounds of the profile window: profile tuples, and span of stamps.
+    p
+        The drop-profiling probability.
+    adaptive_p
+        Whether p falls while nothing changes; each policy has its own default.
+    alpha
+        Thrash avoidance: an order changes only for a gain of more than 1/alpha.
+    seed
+        Seed of every random choice.
+    """
+
+    name: ClassVar[str]
+    default_window: ClassVar[int] = 1000
+    default_p: ClassVar[float] = 0.0  # policies that want no profile tuples
+    default_adaptive_p: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        filters: int,
+        *,
+        order: Iterable[int] | None = None,
+        after: Mapping[int, Collection[int]] | None = None,
+        pinned: Collection[int] = (),
+        costs: ArrayLike | None = None,
+        window: int | None = None,
+        max_age: float = math.inf,
+        p: float | None = None,
+        adaptive_p: bool | None = None,
+        alpha: float = 0.9,
+        seed: int = 0,
+    ) -> None:
+        if not 0.0 < alpha <= 1.0:
+            raise ValueError(f"alpha is above 0 and at most 1, not {alpha}")
+        required = required_before(filters, after, pinned)
+        self.profile = Profile(filters, self.default_window if window is None else window, max_age, costs)
+        self.sampler = Sampler(
+            filters,
+            self.default_p if p is None else p,
+            window=self.profile.window,
+            adaptive=self.default_adaptive_p if adaptive_p is None else adaptive_p,
+            seed=seed,
+        )
+        self.state = State(
+            order=np.array(legal_order(required, order), np.int64),
+            required=required,
+            wanted=np.zeros(filters, np.int64),
+            counts=np.zeros((filters, filters), np.int64),
+            stage=np.array([1, 0], np.int64),
+            trace=np.zeros(5, np.int64),
+            alpha=alpha,
+        )
+        self.random = np.random.default_rng(seed)
+        self._prepare()
+
+    @property
+    def filters(self) -> int:
+        """How many filters are ordered."""
+        return int(self.state.order.size)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The filters in the order in which to run them."""
+        return tuple(self.state.order.tolist())
+
+    @property
+    def last_change(self) -> Change | None:
+        """When and why the order last changed; None if it never did."""
+        return Change(*self.state.trace.tolist()) if self.state.trace[CHANGES] else None
+
+    def needs(self, position: int) -> tuple[int, ...]:
+        """The further filters that a profiled tuple, dropped at this position, must be evaluated on."""
+        wanted = int(self.state.wanted[position])
+        return tuple(one for one in self.order[position + 1 :] if wanted >> one & 1)
+
+    def update(self, masks: ArrayLike, times: ArrayLike | None = None, stamps: ArrayLike | None = None) -> bool:
+        """Learn from a batch of profile tuples; returns whether the order changed."""
+        batch = self.profile.checked(masks, times, stamps)
+        count_handled(batch.masks.size)
+        changed = self._adapt(batch)
+        if changed:
+            sampling.forget(self.sampler.arrays, self.state.order, int(self.state.trace[POSITION]))
+        return changed
+
+    def observe(self, evaluated: ArrayLike, dropped: ArrayLike, seconds: ArrayLike) -> bool:
+        """Learn from ordinary processing, numbers per filter; returns whether the order changed."""
+        self.sampler.watch(evaluated, dropped, seconds, seen=self.profile.seen, window=self.profile.window)
+        return False
+
+    def _prepare(self) -> None:
+        """Set up the state that depends on the first order."""
+
+    def _adapt(self, batch: Batch) -> bool:
+        """Take profile tuples in and correct the order."""
+        raise NotImplementedError

@@ -1,0 +1,94 @@
+"""Which filters must run before which.
+
+Two wishes reduce to one relation. A filter *after* others waits until they have run. A *pinned* filter holds its
+place: what is written before it stays before it and what is written after it stays after it, so exactly the same
+tuples reach it whatever the order of the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+import numpy as np
+
+from thalweg.ordering.types import Integers
+
+MAX_FILTERS = 63  # one drop bit each in a signed 64-bit mask
+
+
+def required_before(
+    filters: int, after: Mapping[int, Collection[int]] | None = None, pinned: Collection[int] = ()
+) -> Integers:
+    """For each filter, the bit mask of all filters that must run before it (closed transitively).
+
+    >>> required_before(4, after={0: [2]}).tolist()
+    [4, 0, 0, 0]
+    >>> required_before(3, pinned=[1]).tolist()
+    [0, 1, 3]
+    """
+    check_filters(filters)
+    direct: list[set[int]] = [set() for _ in range(filters)]
+    for later, earlier in (after or {}).items():
+        for name in (later, *earlier):
+            _check_index(filters, name)
+        direct[later].update(earlier)
+    for place in pinned:
+        _check_index(filters, place)
+        direct[place].update(range(place))
+        for later in range(place + 1, filters):
+            direct[later].add(place)
+
+    required = np.zeros(filters, np.int64)
+    waiting = set(range(filters))
+    while waiting:
+        ready = [one for one in sorted(waiting) if direct[one].isdisjoint(waiting)]
+        if not ready:
+            raise ValueError(
+                f"filters {sorted(waiting)} wait for one another in a cycle; remove one of their "
+                f"'after' or 'pinned' requirements"
+            )
+        for one in ready:
+            required[one] = _union(1 << other | int(required[other]) for other in direct[one])
+        waiting.difference_update(ready)
+    return required
+
+
+def legal_order(required: Integers, order: Iterable[int] | None = None) -> tuple[int, ...]:
+    """The order nearest to the wanted one (as written by default) in which nothing runs too early.
+
+    >>> legal_order(required_before(4, after={0: [2]}))
+    (1, 2, 0, 3)
+    """
+    wanted = list(range(len(required))) if order is None else [int(one) for one in order]
+    if sorted(wanted) != list(range(len(required))):
+        raise ValueError(f"an order names each of the filters 0..{len(required) - 1} once, not {wanted}")
+    placed, legal = 0, []
+    while wanted:
+        one = next(one for one in wanted if not int(required[one]) & ~placed)
+        wanted.remove(one)
+        legal.append(one)
+        placed |= 1 << one
+    return tuple(legal)
+
+
+def is_legal(required: Integers, order: Iterable[int]) -> bool:
+    """Whether every filter comes after all that it requires."""
+    return legal_order(required, order) == tuple(order)
+
+
+def check_filters(filters: int) -> None:
+    """Refuse a number of filters that a drop mask cannot hold."""
+    if not 1 <= filters <= MAX_FILTERS:
+        raise ValueError(f"between 1 and {MAX_FILTERS} filters are allowed, not {filters}")
+
+
+def _check_index(filters: int, one: int) -> None:
+    if not 0 <= one < filters:
+        raise ValueError(f"there is no filter {one}: filters are numbered 0..{filters - 1}")
+
+
+def _union(masks: Iterable[int]) -> int:
+    union = 0
+    for mask in masks:
+        union |= mask
+    return union

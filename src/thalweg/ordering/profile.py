@@ -1,0 +1,366 @@
+"""The profile: a sliding window of profile tuples, from which every (conditional) drop rate can be estimated.
+
+A profile tuple records, for one tuple of the stream, which filters drop it (a bit mask, bit ``i`` for filter ``i``)
+and how long each filter took (NaN where it was not evaluated). A bit that nobody looked at counts as not dropped.
+The window is bounded by count and, if asked, by age. (a-greedy-2004, section 4.1)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike
+
+from thalweg.kernels import inlined, kernel
+from thalweg.ordering.precedence import check_filters
+from thalweg.ordering.types import Booleans, Floats, Integers
+
+FORMAT_VERSION = 1
+DIGEST_BYTES = 32
+
+# One time sample weighs at most this many running averages: a process that loses the processor for a millisecond
+# must not make a filter look expensive. A filter that really becomes slower still shows, as its average follows.
+TIME_CLIP = 10.0
+# An average time is never zero, so that drops per time stay finite.
+LEAST_TIME = 1e-12
+
+START, COUNT, SEEN = 0, 1, 2
+
+
+class ProfileError(ValueError):
+    """A saved profile that cannot be used: damaged, from a newer version, or of another query."""
+
+
+class Window(NamedTuple):
+    """The window's arrays, a ring of profile tuples, as kernels share them."""
+
+    masks: Integers
+    times: Floats
+    timed: Booleans  # whether the slot has time samples at all
+    stamps: Floats
+    cursor: Integers  # where the oldest is, how many there are, how many were ever inserted
+    time_sum: Floats
+    time_count: Integers
+    mean_time: Floats  # the running averages a_i
+    max_age: float
+
+
+class Batch(NamedTuple):
+    """Profile tuples on their way into a window."""
+
+    masks: Integers
+    times: Floats  # a row each, NaN where there is no sample
+    timed: Booleans  # whether the row has samples at all; it is not looked at otherwise
+    stamps: Floats
+
+
+@inlined
+def append(window: Window, batch: Batch, k: int) -> None:
+    """Put the k-th profile tuple of a batch in; there must be room."""
+    cursor = window.cursor
+    slot = slot_at(window, cursor[COUNT])
+    window.masks[slot] = batch.masks[k]
+    window.stamps[slot] = batch.stamps[k]
+    window.timed[slot] = batch.timed[k]
+    cursor[COUNT] += 1
+    cursor[SEEN] += 1
+    if not batch.timed[k]:
+        return
+    for i in range(batch.times.shape[1]):
+        sample = batch.times[k, i]
+        if not math.isnan(sample):
+            if window.time_count[i] > 0:
+                sample = min(sample, TIME_CLIP * window.mean_time[i])
+            window.time_count[i] += 1
+            window.time_sum[i] += sample
+            window.mean_time[i] = max(window.time_sum[i] / window.time_count[i], LEAST_TIME)
+        window.times[slot, i] = sample
+
+
+@inlined
+def remove_oldest(window: Window) -> int:
+    """Take the oldest profile tuple out and return its slot. An average without samples keeps its last value."""
+    cursor = window.cursor
+    slot = cursor[START]
+    cursor[COUNT] -= 1
+    cursor[START] += 1
+    if cursor[START] == window.masks.size:
+        cursor[START] = 0
+    if window.timed[slot]:
+        for i in range(window.times.shape[1]):
+            sample = window.times[slot, i]
+            if not math.isnan(sample):
+                window.time_count[i] -= 1
+                window.time_sum[i] -= sample
+                if window.time_count[i] > 0:
+                    window.mean_time[i] = max(window.time_sum[i] / window.time_count[i], LEAST_TIME)
+    if cursor[START] == 0:
+        _sum_again(window)
+    return slot  # type: ignore[no-any-return]
+
+
+@inlined
+def is_due(window: Window, stamp: float) -> bool:
+    """Whether the oldest profile tuple has to leave before one with this stamp enters."""
+    cursor = window.cursor
+    if cursor[COUNT] == 0:
+        return False
+    return bool(cursor[COUNT] == window.masks.size or window.stamps[cursor[START]] <= stamp - window.max_age)
+
+
+@inlined
+def slot_at(window: Window, k: int) -> int:
+    """Where the k-th oldest profile tuple is."""
+    slot: int = window.cursor[START] + k
+    return slot if slot < window.masks.size else slot - window.masks.size
+
+
+@kernel
+def _sum_again(window: Window) -> None:
+    """Once a turn of the ring, sum the times anew: adding and subtracting lets rounding errors grow."""
+    window.time_sum[:] = 0.0
+    for k in range(window.cursor[COUNT]):
+        slot = slot_at(window, k)
+        if window.timed[slot]:
+            for i in range(window.times.shape[1]):
+                if not math.isnan(window.times[slot, i]):
+                    window.time_sum[i] += window.times[slot, i]
+
+
+@kernel
+def insert(window: Window, batch: Batch) -> None:
+    """Put a batch of profile tuples in; the oldest leave as they must."""
+    for k in range(batch.masks.size):
+        while is_due(window, batch.stamps[k]):
+            remove_oldest(window)
+        append(window, batch, k)
+
+
+class Profile:
+    """A sliding window of the drop masks and times of sampled tuples.
+
+    Parameters
+    ----------
+    filters
+        How many filters there are, 1 to 63.
+    window
+        How many profile tuples the window holds at most.
+    max_age
+        Profile tuples this much older than the newest leave as well, in the unit of the stamps.
+    costs
+        What each filter is thought to cost before a time sample says better, in the unit of the times.
+
+    Examples
+    --------
+    >>> profile = Profile(2, window=3)
+    >>> profile.insert([0b01, 0b11, 0b10, 0b10], times=[[1, 5], [1, 5], [3, 5], [2, 5]])
+    >>> profile.masks.tolist(), profile.mean_times.tolist()
+    ([3, 2, 2], [2.0, 5.0])
+    """
+
+    def __init__(
+        self, filters: int, window: int = 1000, max_age: float = math.inf, costs: ArrayLike | None = None
+    ) -> None:
+        check_filters(filters)
+        if window < 1:
+            raise ValueError(f"a profile window holds at least 1 profile tuple, not {window}")
+        if not max_age > 0:
+            raise ValueError(f"max_age is a positive span of time, not {max_age}")
+        means = np.ones(filters) if costs is None else np.array(costs, np.float64)
+        if means.shape != (filters,) or not (np.isfinite(means).all() and (means > 0).all()):
+            raise ValueError(f"costs are {filters} positive numbers, one a filter, not {costs!r}")
+        self.arrays = Window(
+            masks=np.zeros(window, np.int64),
+            times=np.full((window, filters), np.nan),
+            timed=np.zeros(window, np.bool_),
+            stamps=np.zeros(window),
+            cursor=np.zeros(3, np.int64),
+            time_sum=np.zeros(filters),
+            time_count=np.zeros(filters, np.int64),
+            mean_time=means,
+            max_age=float(max_age),
+        )
+
+    @property
+    def filters(self) -> int:
+        """How many filters the profile tuples describe."""
+        return int(self.arrays.times.shape[1])
+
+    @property
+    def window(self) -> int:
+        """How many profile tuples the window holds at most."""
+        return int(self.arrays.masks.size)
+
+    @property
+    def max_age(self) -> float:
+        """The oldest age, counted from the newest profile tuple, that stays in the window."""
+        return self.arrays.max_age
+
+    @property
+    def seen(self) -> int:
+        """How many profile tuples were ever inserted."""
+        return int(self.arrays.cursor[SEEN])
+
+    def __len__(self) -> int:
+        return int(self.arrays.cursor[COUNT])
+
+    @property
+    def masks(self) -> Integers:
+        """The drop masks, oldest first."""
+        return self.arrays.masks[self._slots()]
+
+    @property
+    def times(self) -> Floats:
+        """The time samples, a row each profile tuple and a column each filter, NaN where there is none."""
+        slots = self._slots()
+        return np.where(self.arrays.timed[slots, None], self.arrays.times[slots], np.nan)
+
+    @property
+    def stamps(self) -> Floats:
+        """When each profile tuple was made."""
+        return self.arrays.stamps[self._slots()]
+
+    @property
+    def mean_times(self) -> Floats:
+        """The running average time of each filter; what `costs` said where there was no sample yet."""
+        return self.arrays.mean_time.copy()
+
+    def insert(self, masks: ArrayLike, times: ArrayLike | None = None, stamps: ArrayLike | None = None) -> None:
+        """Put profile tuples in; the oldest leave as they must."""
+        insert(self.arrays, self.checked(masks, times, stamps))
+
+    def checked(self, masks: ArrayLike, times: ArrayLike | None, stamps: ArrayLike | None) -> Batch:
+        """A batch of profile tuples as arrays of the right shape, or an error that names what is wrong."""
+        checked_masks = np.atleast_1d(np.asarray(masks, np.int64))
+        size = checked_masks.size
+        if checked_masks.ndim != 1 or (checked_masks >> self.filters).any():
+            raise ValueError(f"a drop mask of {self.filters} filters is between 0 and {2**self.filters - 1}")
+        shape = (size, self.filters)
+        if times is None:
+            checked_times = np.full(shape, np.nan)
+        else:
+            checked_times = np.ascontiguousarray(times, np.float64).reshape(-1, self.filters)
+            if checked_times.shape != shape or (checked_times < 0).any() or np.isinf(checked_times).any():
+                raise ValueError(f"times are {shape} non-negative seconds, NaN where not evaluated")
+        if stamps is None:
+            checked_stamps = np.arange(self.seen, self.seen + size, dtype=np.float64)
+        else:
+            checked_stamps = np.ascontiguousarray(np.broadcast_to(np.asarray(stamps, np.float64), (size,)))
+            if not np.isfinite(checked_stamps).all():
+                raise ValueError("stamps are finite numbers, one for each profile tuple")
+        timed = np.full(size, times is not None)
+        return Batch(checked_masks, checked_times, timed, checked_stamps)
+
+    def clear(self) -> None:
+        """Forget every profile tuple; the average times stay until new samples come."""
+        window = self.arrays
+        window.cursor[[START, COUNT]] = 0
+        window.time_sum[:] = 0.0
+        window.time_count[:] = 0
+
+    def merge(self, other: Profile) -> Profile:
+        """A new profile with the newest profile tuples of both, as when many workers profile one query.
+
+        >>> left, right = Profile(1, window=3), Profile(1, window=3)
+        >>> left.insert([0, 1], stamps=[1, 4])
+        >>> right.insert([1, 1], stamps=[2, 3])
+        >>> left.merge(right).stamps.tolist()
+        [2.0, 3.0, 4.0]
+        """
+        if other.filters != self.filters:
+            raise ValueError(f"profiles of {self.filters} and {other.filters} filters cannot be merged")
+        stamps = np.concatenate([self.stamps, other.stamps])
+        newest = np.argsort(stamps, kind="stable")[-self.window :]
+        newest = newest[stamps[newest] > stamps.max(initial=-math.inf) - self.max_age]
+        merged = Profile(self.filters, self.window, self.max_age, self.mean_times)
+        merged._fill(
+            np.concatenate([self.masks, other.masks])[newest],
+            np.concatenate([self.times, other.times])[newest],
+            stamps[newest],
+            seen=self.seen + other.seen,
+        )
+        return merged
+
+    def to_bytes(self) -> bytes:
+        """The profile as an Arrow IPC stream, followed by its SHA-256 digest (which Arrow readers ignore)."""
+        about = {
+            "version": FORMAT_VERSION,
+            "filters": self.filters,
+            "window": self.window,
+            "max_age": None if math.isinf(self.max_age) else self.max_age,
+            "seen": self.seen,
+            "mean_times": self.mean_times.tolist(),
+        }
+        times = pa.FixedSizeListArray.from_arrays(pa.array(self.times.ravel()), self.filters)
+        batch = pa.record_batch([pa.array(self.masks), times, pa.array(self.stamps)], ["mask", "times", "stamp"])
+        sink = pa.BufferOutputStream()
+        schema = batch.schema.with_metadata({"thalweg.profile": json.dumps(about)})
+        with pa.ipc.new_stream(sink, schema) as writer:
+            writer.write_batch(batch.replace_schema_metadata(schema.metadata))
+        body: bytes = sink.getvalue().to_pybytes()
+        return body + hashlib.sha256(body).digest()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Profile:
+        """The profile that `to_bytes` wrote. Checked before anything is built: a damaged one gives no profile."""
+        body, digest = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
+        if hashlib.sha256(body).digest() != digest:
+            raise ProfileError("the saved profile is damaged or cut short; delete it to start afresh")
+        with pa.ipc.open_stream(body) as reader:
+            about = json.loads((reader.schema.metadata or {}).get(b"thalweg.profile", b"{}"))
+            version = about.get("version")
+            if version != FORMAT_VERSION:
+                raise ProfileError(
+                    f"the saved profile has format version {version}, this Thalweg reads {FORMAT_VERSION}; "
+                    f"upgrade Thalweg, or delete the file to start afresh"
+                )
+            table = reader.read_all().combine_chunks()
+        max_age = math.inf if about["max_age"] is None else about["max_age"]
+        profile = cls(about["filters"], about["window"], max_age, about["mean_times"])
+        times = table["times"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        profile._fill(
+            table["mask"].to_numpy(),
+            times.reshape(-1, about["filters"]),
+            table["stamp"].to_numpy(),
+            seen=about["seen"],
+        )
+        return profile
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the profile to a file, whole or not at all."""
+        target = Path(path)
+        scratch = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+        scratch.write_bytes(self.to_bytes())
+        scratch.replace(target)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Profile:
+        """Read a profile that `save` wrote; a `ProfileError` names the file and what is wrong with it."""
+        try:
+            return cls.from_bytes(Path(path).read_bytes())
+        except ProfileError as error:
+            raise ProfileError(f"{os.fspath(path)}: {error}") from None
+
+    def _fill(self, masks: Integers, times: Floats, stamps: Floats, seen: int) -> None:
+        """Take over another window's profile tuples as they are, times already clipped."""
+        window, size = self.arrays, masks.size
+        window.masks[:size], window.times[:size], window.stamps[:size] = masks, times, stamps
+        window.timed[:size] = ~np.isnan(times).all(axis=1)
+        window.cursor[:] = 0, size, seen
+        window.time_count[:] = (~np.isnan(times)).sum(axis=0)
+        _sum_again(window)
+        sampled = window.time_count > 0
+        means = window.time_sum[sampled] / window.time_count[sampled]
+        window.mean_time[sampled] = np.maximum(means, LEAST_TIME)
+
+    def _slots(self) -> Integers:
+        start, count = self.arrays.cursor[START], self.arrays.cursor[COUNT]
+        slots: Integers = (start + np.arange(count)) % self.window
+        return slots

@@ -1,0 +1,53 @@
+"""Static greedy: the greedy order of one window of profile tuples, then no more change.
+
+(a-greedy-2004, section 4)
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from thalweg.ordering.cost import drop_counts
+from thalweg.ordering.once import Once
+from thalweg.ordering.types import Floats, Integers
+
+
+def greedy_order(masks: ArrayLike, costs: ArrayLike, required: Integers | None = None) -> tuple[int, ...]:
+    """The order in which each next filter drops most, per cost, of what those before it let through.
+
+    Ties go to the filter with the lower number.
+
+    >>> greedy_order([0b0100, 0b1110, 0b0001, 0b0100, 0b1011, 0b1110], costs=[1, 1, 1, 1])
+    (2, 0, 1, 3)
+    """
+    each = np.asarray(costs, np.float64)
+    alive, placed, order = np.asarray(masks, np.int64), 0, list[int]()
+    needed = np.zeros(each.size, np.int64) if required is None else required
+    while len(order) < each.size:
+        ranks = drop_counts(alive, each.size) / each
+        ranks[order] = -1.0
+        ranks[(needed & ~np.int64(placed)) != 0] = -1.0
+        best = int(np.argmax(ranks))
+        order.append(best)
+        placed |= 1 << best
+        alive = alive[(alive >> best) & 1 == 0]
+    return tuple(order)
+
+
+class StaticGreedy(Once):
+    """Orders greedily once, when its window is full.
+
+    >>> policy = StaticGreedy(4, window=6)
+    >>> policy.update([0b0100, 0b1110, 0b0001, 0b0100, 0b1011, 0b1110])
+    True
+    >>> policy.order
+    (2, 0, 1, 3)
+    """
+
+    name: ClassVar[str] = "static-greedy"
+
+    def _choose(self, masks: Integers, costs: Floats) -> tuple[int, ...]:
+        return greedy_order(masks, costs, self.state.required)

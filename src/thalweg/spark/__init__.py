@@ -1,0 +1,1 @@
+"""Everything that touches Spark: the only package that imports pyspark."""

@@ -1,0 +1,38 @@
+"""What all tests share: Hypothesis profiles and one Spark session.
+
+Imports no pyspark while tests are collected, so that tests without Spark stay fast.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# No deadlines: the first call of a kernel may compile it.
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("dev", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that use Spark, for `-m spark` and `-m "not spark"`."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A small local Spark session, started by the first test that asks for it."""
+    from thalweg.spark.session import local_session
+
+    session = local_session("thalweg-tests")
+    yield session
+    session.stop()
