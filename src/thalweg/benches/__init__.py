@@ -10,7 +10,7 @@ from typing import Protocol, cast
 
 from thalweg.results import Result
 
-BENCHES: tuple[str, ...] = ()
+BENCHES: tuple[str, ...] = ("ordering",)
 
 
 class Progress(Protocol):

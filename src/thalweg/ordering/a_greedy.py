@@ -21,10 +21,9 @@ def violation(window: Window, state: State, last: int) -> int:
     """The first position that breaks the greedy invariant, or -1; positions up to `last` may (figure 4, equation 4)."""
     counts, order, mean_time = state.counts, state.order, window.mean_time
     for row in range(min(last + 1, order.size - 1)):
-        # a rank below alpha times another, divided once a row only
-        least = counts[row, row] / (state.alpha * mean_time[order[row]])
+        least = rank(counts, order, mean_time, row, row) / state.alpha
         for position in range(row + 1, order.size):
-            better = least * mean_time[order[position]] < counts[row, position]
+            better = least < rank(counts, order, mean_time, row, position)
             if better and may_move(order, state.required, position, row):
                 return row
     return -1

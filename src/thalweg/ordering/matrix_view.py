@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +19,9 @@ from numpy.typing import ArrayLike
 from thalweg.kernels import inlined, kernel
 from thalweg.ordering.profile import COUNT, Batch, Window, append, is_due, remove_oldest, slot_at
 from thalweg.ordering.types import Integers
+
+if TYPE_CHECKING:
+    from thalweg.ordering.policy import Policy
 
 
 class Shape(IntEnum):
@@ -109,6 +113,13 @@ class MatrixView:
         self.shape = shape
         self.column = column
         self.counts = np.zeros((self.order.size, self.order.size), np.int64)
+
+    @classmethod
+    def of(cls, policy: Policy) -> MatrixView:
+        """The full view of a policy's order over its profile window, whatever it keeps itself."""
+        view = cls(policy.order)
+        view.insert(policy.profile.masks)
+        return view
 
     def insert(self, masks: ArrayLike) -> None:
         """Count profile tuples that entered the window."""

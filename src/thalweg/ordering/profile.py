@@ -246,9 +246,11 @@ class Profile:
         if times is None:
             checked_times = np.full(shape, np.nan)
         else:
-            checked_times = np.ascontiguousarray(times, np.float64).reshape(-1, self.filters)
-            if checked_times.shape != shape or (checked_times < 0).any() or np.isinf(checked_times).any():
+            checked_times = np.ascontiguousarray(times, np.float64)
+            wrong = checked_times.size != size * self.filters
+            if wrong or (checked_times < 0).any() or np.isinf(checked_times).any():
                 raise ValueError(f"times are {shape} non-negative seconds, NaN where not evaluated")
+            checked_times = checked_times.reshape(shape)
         if stamps is None:
             checked_stamps = np.arange(self.seen, self.seen + size, dtype=np.float64)
         else:

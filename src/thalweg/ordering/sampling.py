@@ -28,10 +28,11 @@ PATIENCE = 5  # blocks running in which it has: cold caches and lost processors 
 MEMORY = 32  # blocks that the reference remembers
 ENOUGH = 50  # evaluations in a block below which a filter's rates say nothing
 NEVER = 1 << 62
+WARM_UP = 64  # the first dropped tuples, all profiled: a bad first order must not last
 
 PROBABILITY, FULL = 0, 1
 EVALUATED, DROPPED, SECONDS = 0, 1, 2
-GAP, SUSPICIONS, HOLD = 0, 1, 2
+GAP, SUSPICIONS, HOLD, WARMING = range(4)
 
 
 class Sampling(NamedTuple):
@@ -40,7 +41,7 @@ class Sampling(NamedTuple):
     probability: Floats  # the current and the full drop-profiling probability
     block: Floats  # evaluated, dropped, seconds (rows) of each filter in the current block
     reference: Floats  # the same over the quiet blocks before it
-    counters: Integers  # dropped tuples before the next profiled one; slow blocks in a row; when to stop holding
+    counters: Integers  # dropped tuples before the next profiled one; slow blocks in a row; when p may fall; warm-up
 
 
 @kernel
@@ -48,7 +49,8 @@ def next_gap(sampling: Sampling, uniform: float) -> None:
     """Draw how many dropped tuples pass by before the next is profiled (geometric)."""
     probability = sampling.probability[PROBABILITY]
     gap = NEVER
-    if probability >= 1.0:
+    if probability >= 1.0 or (probability > 0.0 and sampling.counters[WARMING] > 0):
+        sampling.counters[WARMING] -= 1
         gap = 0
     elif probability > 0.0:
         gap = int(min(math.log(1.0 - uniform) / math.log1p(-probability), NEVER))
@@ -129,7 +131,7 @@ class Sampler:
     window
         How many profile tuples to collect before an adaptive probability may fall.
     adaptive
-        Whether it falls towards a tenth while nothing changes.
+        Whether it falls towards a tenth while nothing changes; the first 64 tuples are then all chosen.
     seed
         Seed of the choice.
 
@@ -151,7 +153,7 @@ class Sampler:
             probability=np.array([probability, probability], np.float64),
             block=np.zeros((3, filters)),
             reference=np.zeros((3, filters)),
-            counters=np.array([0, 0, window], np.int64),
+            counters=np.array([0, 0, window, WARM_UP if adaptive else 0], np.int64),
         )
         next_gap(self.arrays, self._random.random())
 

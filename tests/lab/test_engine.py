@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+
+from thalweg.lab.engine import CODES, Engine
+from thalweg.lab.workload import Workload
+from thalweg.ordering import POLICIES, AGreedy, AsWritten, Policy, optimal_order, order_cost
+
+WORKLOAD = Workload((0.2, 0.3, 0.4, 0.5, 0.6, 0.7), gamma=2)
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    return Engine([1] * 6)
+
+
+def test_evaluations_are_those_of_the_cost_model(engine: Engine) -> None:
+    """The windows really decide: what the engine evaluates is what the masks imply."""
+    masks = WORKLOAD.masks(30_000, np.random.default_rng(0))
+    order = (3, 1, 5, 0, 2, 4)
+    run = engine.run(AsWritten(6, order=order), [masks[:10_000], masks[10_000:]])
+    assert run.evaluations == round(order_cost(masks, order) * 30_000)
+    assert sum(run.series) == run.evaluations
+    assert len(run.series) == 15
+    assert (run.profiled, run.extra_evaluations, run.changes) == (0, 0, 0)
+
+
+def test_profiling_pays_what_the_policy_asks_for(engine: Engine) -> None:
+    masks = WORKLOAD.masks(100_000, np.random.default_rng(0))
+    dropped = masks[masks > 0].size
+    for kind in (kind for kind in CODES if kind.default_p > 0):
+        run = engine.run(kind(6, p=0.05, adaptive_p=False), [masks])
+        assert run.profiled == pytest.approx(0.05 * dropped, rel=0.1)
+        if kind.name in {"sweep", "local-swaps"}:
+            assert run.extra_evaluations <= run.profiled
+        else:
+            assert run.extra_evaluations > 2 * run.profiled
+
+
+@pytest.mark.parametrize("kind", POLICIES, ids=lambda kind: kind.name)
+def test_every_policy_runs_and_none_changes_what_is_evaluated(engine: Engine, kind: type[Policy]) -> None:
+    masks = WORKLOAD.masks(60_000, np.random.default_rng(0))
+    policy = kind(6, p=0.02, after={0: [5]})
+    run = engine.run(policy, [masks])
+    assert run.tuples == 60_000
+    assert sorted(run.order) == list(range(6))
+    assert run.order.index(5) < run.order.index(0)
+
+
+def test_batches_of_one_give_the_same_policy_behaviour_as_direct_updates() -> None:
+    """With p = 1 and equal costs, the engine shows the policy exactly the dropped tuples, in order."""
+    masks = Workload((0.4, 0.5, 0.6)).masks(2_000, np.random.default_rng(0))
+    through = AGreedy(3, p=1.0, adaptive_p=False, window=50)
+    Engine([1] * 3, batch=1).run(through, [masks])
+    assert through.profile.seen == (masks > 0).sum()
+    assert through.profile.masks.tolist() == masks[masks > 0][-50:].tolist()
+
+
+def test_a_greedy_settles_near_the_optimum(engine: Engine) -> None:
+    random = np.random.default_rng(0)
+    policy = AGreedy(6)
+    engine.run(policy, WORKLOAD.chunks(300_000, random))
+    masks = WORKLOAD.masks(100_000, random)
+    best = order_cost(masks, optimal_order(masks, np.ones(6)))
+    assert order_cost(masks, policy.order) <= 1.05 * best
+
+
+def test_costs_are_felt() -> None:
+    """Two filters drop alike, one of them twenty times as costly: it goes last."""
+    workload = Workload((0.5, 0.5), gamma=1)
+    policy = AGreedy(2, order=(1, 0), p=0.05)
+    Engine([1, 20]).run(policy, workload.chunks(100_000, np.random.default_rng(0)))
+    assert policy.order == (0, 1)
+
+
+def test_bad_probes_and_policies_are_refused(engine: Engine) -> None:
+    with pytest.raises(ValueError, match="counts of at least 1"):
+        Engine([1, 0])
+    with pytest.raises(ValueError, match="this engine has 6 filters, the policy 3"):
+        engine.run(AsWritten(3), [])

@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thalweg.ordering import POLICIES, AGreedy, AsWritten, Policy, optimal_order, order_cost
+from thalweg.ordering.pipeline import FIRST_SLICE, Filter, Pipeline
+
+every_policy = pytest.mark.parametrize("kind", POLICIES, ids=lambda kind: kind.name)
+
+
+def bit(one: int) -> Filter:
+    """A filter that drops the rows whose bit is set."""
+    return lambda rows: rows >> one & 1 == 0
+
+
+@every_policy
+@given(
+    masks=st.lists(st.integers(0, 31), max_size=300),
+    cuts=st.lists(st.integers(0, 300), max_size=4),
+    p=st.sampled_from([0.0, 0.1, 1.0]),
+)
+def test_what_is_kept_depends_on_neither_policy_nor_batches(
+    kind: type[Policy], masks: list[int], cuts: list[int], p: float
+) -> None:
+    rows = np.array(masks, np.int64)
+    pipeline = Pipeline(kind(5, p=p, window=20), [bit(one) for one in range(5)])
+    kept = [pipeline.keep(part) for part in np.split(rows, sorted(min(cut, rows.size) for cut in cuts))]
+    assert np.concatenate(kept).tolist() == (rows == 0).tolist()
+    assert pipeline.tuples == rows.size
+
+
+def test_evaluations_follow_the_cost_model() -> None:
+    rows = np.random.default_rng(0).integers(0, 16, 5000)
+    pipeline = Pipeline(AsWritten(4, order=(2, 0, 3, 1)), [bit(one) for one in range(4)])
+    pipeline.keep(rows)
+    assert pipeline.evaluations == round(order_cost(rows, (2, 0, 3, 1)) * 5000)
+    assert pipeline.extra_evaluations == 0
+
+
+def test_learns_a_correlated_order_from_one_batch() -> None:
+    """The shape of example 6: all but the last filter drop the same rows."""
+    rows = np.random.default_rng(0).choice([0b1000, 0b0111], p=[0.49, 0.51], size=10_000)
+    pipeline = Pipeline(AGreedy(4), [bit(one) for one in range(4)])
+    pipeline.keep(rows)
+    best = order_cost(rows, optimal_order(rows, np.ones(4)))
+    assert pipeline.policy.order.index(3) == 1
+    assert pipeline.evaluations / 10_000 < 1.1 * best
+
+
+def test_the_first_rows_do_not_all_run_in_a_bad_order() -> None:
+    sizes: list[int] = []
+
+    def watched(rows: np.ndarray) -> np.ndarray:
+        sizes.append(len(rows))
+        return rows >= 0
+
+    pipeline = Pipeline(AGreedy(2), [watched, lambda rows: rows < 0])  # the second drops everything
+    pipeline.keep(np.arange(10_000))
+    assert sizes[0] == FIRST_SLICE
+    assert sum(sizes) < 1000
+
+
+def test_number_of_filters_must_fit() -> None:
+    with pytest.raises(ValueError, match="orders 2 filters, not 1"):
+        Pipeline(AsWritten(2), [bit(0)])

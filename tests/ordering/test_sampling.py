@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thalweg.ordering import AGreedy, Sampler
+from thalweg.ordering.sampling import BLOCK, FLOOR, PATIENCE
+
+
+@given(st.lists(st.integers(0, 300), max_size=20), st.floats(0, 1))
+def test_choice_does_not_depend_on_batching(sizes: list[int], probability: float) -> None:
+    whole, parts = Sampler(1, probability, seed=3), Sampler(1, probability, seed=3)
+    chosen, start = [], 0
+    for size in sizes:
+        chosen += (parts.choose(size) + start).tolist()
+        start += size
+    assert chosen == whole.choose(start).tolist()
+
+
+@pytest.mark.parametrize("probability", [0.005, 0.1, 0.5])
+def test_share_chosen_is_the_probability(probability: float) -> None:
+    share = len(Sampler(1, probability).choose(400_000)) / 400_000
+    assert share == pytest.approx(probability, rel=0.05)
+
+
+def test_the_extremes() -> None:
+    assert len(Sampler(1, 0.0).choose(10**9)) == 0
+    assert len(Sampler(1, 1.0).choose(50)) == 50
+
+
+class Stream:
+    """Shows a sampler blocks of ordinary processing with given drop rates and times."""
+
+    def __init__(self) -> None:
+        self.sampler = Sampler(2, 0.01, window=100, adaptive=True)
+        self.random = np.random.default_rng(0)
+        self.seen = 0
+
+    def show(self, blocks: int, drops: tuple[float, float] = (0.5, 0.5), times: tuple[float, float] = (1, 1)) -> None:
+        for _ in range(blocks):
+            first = self.random.binomial(BLOCK, drops[0])
+            second = self.random.binomial(BLOCK - first, drops[1])
+            evaluated = np.array([BLOCK, BLOCK - first])
+            self.seen += int(self.sampler.probability * BLOCK)
+            self.sampler.watch(evaluated, [first, second], evaluated * times, seen=self.seen, window=100)
+
+
+def test_probability_falls_to_the_floor_while_nothing_moves_and_stays() -> None:
+    stream = Stream()
+    stream.show(4)
+    assert stream.sampler.probability == 0.01  # the window is not yet full
+    stream.show(60)
+    assert stream.sampler.probability == pytest.approx(FLOOR * 0.01)
+    stream.show(500)
+    assert stream.sampler.probability == pytest.approx(FLOOR * 0.01)
+
+
+@pytest.mark.parametrize("drops", [(0.6, 0.5), (0.5, 0.7), (0.4, 0.4)])
+def test_one_block_of_other_drop_rates_brings_the_full_probability_back(drops: tuple[float, float]) -> None:
+    stream = Stream()
+    stream.show(60)
+    stream.show(1, drops)
+    assert stream.sampler.probability == 0.01
+    stream.show(4, drops)
+    assert stream.sampler.probability == 0.01  # held until the window has turned over
+    stream.show(60, drops)
+    assert stream.sampler.probability == pytest.approx(FLOOR * 0.01)
+
+
+def test_a_lasting_slow_down_counts_and_a_short_one_does_not() -> None:
+    stream = Stream()
+    stream.show(60)
+    stream.show(PATIENCE - 1, times=(1, 3))
+    assert stream.sampler.probability == pytest.approx(FLOOR * 0.01)
+    stream.show(20)
+    stream.show(PATIENCE, times=(1, 3))
+    assert stream.sampler.probability == 0.01
+
+
+def test_a_change_of_order_alone_does_not_raise_it() -> None:
+    """Filters that are as good as each other change places now and then; that is no news."""
+    policy = AGreedy(2, window=10)
+    for _ in range(60):
+        policy.update([0b01, 0b10])
+        policy.observe([BLOCK, BLOCK // 2], [BLOCK // 2, BLOCK // 4], [1.0, 1.0])
+    settled = policy.sampler.probability
+    policy.update([0b01, 0b10] * 6 if policy.order[0] == 1 else [0b10] * 12)
+    policy.observe([BLOCK // 2, BLOCK], [BLOCK // 4, BLOCK // 2], [1.0, 1.0])
+    assert policy.sampler.probability <= settled
+
+
+def test_fixed_probability_never_moves() -> None:
+    policy = AGreedy(2, adaptive_p=False)
+    for _ in range(100):
+        policy.observe([BLOCK, BLOCK // 2], [BLOCK // 2, 0], [1.0, 1.0])
+    assert policy.sampler.probability == 0.01
