@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 SMALL = replace(
     EXAMPLES,
-    settings=lambda quick: [{"example": "figure 2", "order": [0, 1, 2, 3]}] * (1 if quick else 2),
-    judge=lambda rows: [exactly("rows", "number", len(rows), 1)],
+    settings=lambda quick: [{"example": 2}] * (1 if quick else 2),
+    judge=lambda rows: [exactly("rows", "number", len(rows), 4)],
     plot=None,
 )
 
@@ -53,11 +53,11 @@ def test_it_leaves_rows_report_and_plots(tmp_path: Path) -> None:
     report, failures = lab(EXAMPLES, out=tmp_path)
     assert not failures
     assert report.name == "lab"
-    assert report.results[0].scenario == "examples/F1 F2 F3 F4"
+    assert report.results[0].scenario == "examples/example 2"
     stored = json.loads((tmp_path / "examples.json").read_text())
     assert (stored["kind"], stored["report"]["name"]) == ("full", "lab/examples")
     with (tmp_path / "examples.csv").open() as file:
-        assert [row["probes"] for row in csv.DictReader(file)] == [str(row["probes"]) for row in stored["rows"]]
+        assert [row["value"] for row in csv.DictReader(file)] == [str(row["value"]) for row in stored["rows"]]
     assert (tmp_path / "examples.png").read_bytes().startswith(b"\x89PNG")
     assert b"<svg" in (tmp_path / "examples.svg").read_bytes()
 
@@ -90,7 +90,7 @@ def test_resume_measures_again_what_is_not_the_same(tmp_path: Path, change: dict
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     lab(SMALL, out=tmp_path, quick=True, resume=True)
     stored = json.loads(path.read_text())
-    assert (stored["kind"], len(stored["rows"])) == ("quick", 1)
+    assert (stored["kind"], len(stored["rows"])) == ("quick", 4)
 
 
 def test_an_interrupted_run_keeps_what_is_finished(tmp_path: Path) -> None:
@@ -114,12 +114,12 @@ def test_an_interrupted_run_keeps_what_is_finished(tmp_path: Path) -> None:
 
 
 def test_one_failing_experiment_does_not_stop_the_others(tmp_path: Path) -> None:
-    failing = replace(SMALL, id="failing", settings=lambda _: [{"example": "figure 2", "order": [9]}])
+    failing = replace(SMALL, id="failing", settings=lambda _: [{"example": 9}])
     unjudged = replace(SMALL, id="unjudged", judge=broken)
     undrawn = replace(SMALL, id="undrawn", plot=lambda rows, _: broken(rows))
     report, failures = lab(failing, unjudged, undrawn, SMALL, out=tmp_path, quick=True)
     assert failures == {
-        "failing": "index 9 is out of bounds for axis 1 with size 4",
+        "failing": "9",
         "unjudged": "its judge raised LookupError: no such row",
         "undrawn": "its plot raised LookupError: no such row",
     }
@@ -133,11 +133,11 @@ def test_one_failing_experiment_does_not_stop_the_others(tmp_path: Path) -> None
 def test_on_spark(spark: "SparkSession", tmp_path: Path) -> None:
     report, failures = lab(
         SMALL,
-        replace(SMALL, id="failing", settings=lambda _: [{"example": "figure 2", "order": [9]}]),
+        replace(SMALL, id="failing", settings=lambda _: [{"example": 9}]),
         out=tmp_path,
         quick=True,
         sweeper=lambda jobs, on_progress: sweeps(spark, jobs, on_progress=on_progress),
     )
     assert [result.holds for result in report.results] == [True, False]
-    assert "raised IndexError: index 9 is out of bounds" in failures["failing"]
+    assert "raised KeyError: 9" in failures["failing"]
     assert "(examples.py, line" in failures["failing"]

@@ -67,9 +67,8 @@ def run(
 def measure_timed(setting: Setting) -> Json:
     """Measure one setting on a worker; the seconds are its own, however many others ran beside it.
 
-    >>> order = {"example": "figure 2", "order": [0, 1, 2, 3]}
-    >>> measure_timed({"measure": "thalweg.lab.a_greedy.examples:measure", "setting": order})["rows"]
-    [{'example': 'figure 2', 'order': 'F1 F2 F3 F4', 'probes': 20}]
+    >>> measure_timed({"measure": "thalweg.lab.a_greedy.examples:measure", "setting": {"example": 2}})["rows"][0]
+    {'example': 2, 'what': 'F1 F2 F3 F4', 'value': 20.0}
     """
     measure = resolve_name(setting["measure"])
     start = time.perf_counter()
