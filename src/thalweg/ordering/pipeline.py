@@ -12,12 +12,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from thalweg.ordering.policy import Policy
+from thalweg.ordering.stopwatch import SINGLES, Stopwatch
 from thalweg.ordering.types import Booleans, Floats, Integers
 
 Rows = np.ndarray
 Filter = Callable[[Rows], Booleans]
 
-FIRST_SLICE = 64  # rows; doubled from slice to slice, so that a bad first order meets few of them
+FIRST_SLICE = 64  # rows of the first slice after some single ones; then doubled: a bad first order meets few rows
 
 
 class Pipeline:
@@ -49,16 +50,17 @@ class Pipeline:
         self.tuples = 0  # rows seen
         self.evaluations = 0  # rows that filters looked at because the query needed it
         self.extra_evaluations = 0  # and for profiling alone
-        self._slice = FIRST_SLICE
+        self._slices = 0
+        self._watches = tuple(Stopwatch() for _ in filters)
 
     def keep(self, rows: Rows) -> Booleans:
         """Which of the rows all filters keep."""
         kept = np.zeros(len(rows), np.bool_)
         start = 0
         while start < len(rows):
-            stop = start + self._slice
+            stop = start + (1 if self._slices < SINGLES else FIRST_SLICE << (self._slices - SINGLES))
             kept[start:stop] = self._keep(rows[start:stop])
-            start, self._slice = stop, self._slice * 2
+            start, self._slices = stop, self._slices + 1
         return kept
 
     def _keep(self, rows: Rows) -> Booleans:
@@ -78,30 +80,39 @@ class Pipeline:
         self.tuples += len(rows)
         self.evaluations += int(evaluated.sum())
         if profiled:
-            times = np.divide(seconds, evaluated, out=np.full(policy.filters, np.nan), where=evaluated > 0)
-            self._profile(rows, profiled, times)
+            self._profile(rows, profiled)
         policy.observe(evaluated, dropped, seconds)
         kept = np.zeros(len(rows), np.bool_)
         kept[alive] = True
         return kept
 
-    def _profile(self, rows: Rows, profiled: list[tuple[int, tuple[int, ...], Integers]], times: Floats) -> None:
+    def _profile(self, rows: Rows, profiled: list[tuple[int, tuple[int, ...], Integers]]) -> None:
         """Evaluate chosen rows on what the policy asks for, and show it the outcome in the rows' order."""
         masks = []
         for dropper, further, chosen in profiled:
             mask = np.full(chosen.size, 1 << dropper, np.int64)
             for one in further:
-                passed, seconds = self._evaluate(one, rows[chosen])
+                passed, _ = self._evaluate(one, rows[chosen])
                 mask[~passed] |= 1 << one
                 self.extra_evaluations += chosen.size
-                if np.isnan(times[one]):  # no other rows of this batch have reached it
-                    times[one] = seconds / chosen.size
             masks.append(mask)
         arrival = np.argsort(np.concatenate([chosen for _, _, chosen in profiled]))
         batch = np.concatenate(masks)[arrival]
-        self.policy.update(batch, np.broadcast_to(times, (batch.size, times.size)))
+        self.policy.update(batch, np.broadcast_to(self._times(), (batch.size, self.policy.filters)))
+
+    def _times(self) -> Floats:
+        """Seconds a row of each filter; where nothing is known, the median of the others."""
+        times = np.array([watch.per_row for watch in self._watches])
+        unknown = np.isnan(times)
+        if unknown.any() and not unknown.all():
+            times[unknown] = np.median(times[~unknown])
+        return times
 
     def _evaluate(self, one: int, rows: Rows) -> tuple[Booleans, float]:
+        if not len(rows):
+            return np.zeros(0, np.bool_), 0.0
         before = time.perf_counter()
-        passed = np.asarray(self.filters[one](rows), np.bool_) if len(rows) else np.zeros(0, np.bool_)
-        return passed, time.perf_counter() - before
+        passed = np.asarray(self.filters[one](rows), np.bool_)
+        seconds = time.perf_counter() - before
+        self._watches[one].note(len(rows), seconds)
+        return passed, seconds
