@@ -1,0 +1,150 @@
+"""What a probe order costs a second (q-aware-join-ordering-2009, section 2.2, equations 1 to 3).
+
+A new tuple is inserted into its stream's window, an old one is purged, and the new one probes the windows of the
+other streams in order. What a probe costs is measured in one of three ways (`Measure`); planners are compared only
+under one. Erratum: section 4 defines C of a stream as the tuples that joining it produces, equation 2 as the pairs
+it compares; both have the property that TreeOpt needs, and both are offered.
+
+`step` is the definition, in plain numbers. `Model` holds the same as arrays of logarithms, for planners: the sizes
+of a join of many streams leave the range of floating-point numbers, their logarithms do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from thalweg.joinorder.graph import JoinGraph
+from thalweg.ordering.types import Booleans, Floats, Integers
+
+
+class Measure(StrEnum):
+    """What a probe costs."""
+
+    PAIRS = "pairs"  # pairs of tuples compared: every tuple of the window (equation 2)
+    TUPLES = "tuples"  # tuples produced: intermediate ones, and the results, which are the same for all orders
+    INDEXED = "indexed"  # one look into a hash index, and the matches found there by the most selective predicate
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What the units of the cost model cost: inserting, purging, and one unit of the measure of probes."""
+
+    insert: float = 1.0
+    purge: float = 1.0
+    probe: float = 1.0
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of one stream's new tuples, a second (equation 1)."""
+
+    insert: float
+    purge: float
+    probe: float
+
+    @property
+    def total(self) -> float:
+        """The sum."""
+        return self.insert + self.purge + self.probe
+
+
+def order_cost(
+    graph: JoinGraph, order: Iterable[str], measure: Measure | str = Measure.TUPLES, prices: Prices | None = None
+) -> Cost:
+    """The cost of processing a stream's new tuples in a probe order, which begins with the stream itself.
+
+    The paper's section 3.2: joined with S3 first, the tuples of S1 become some 1057 a second.
+
+    >>> graph = JoinGraph.from_statistics({"S1": 75.36, "S3": 53.94}, {("S1", "S3"): 0.26})
+    >>> cost = order_cost(graph, ["S1", "S3"])
+    >>> cost.insert, cost.purge, round(cost.probe, 1)
+    (75.36, 75.36, 1056.9)
+    >>> round(order_cost(graph, ["S1", "S3"], "pairs").probe, 1)
+    4064.9
+    """
+    sequence = [graph.position(name) for name in order]
+    if sorted(sequence) != list(range(len(graph.streams))):
+        raise ValueError(f"an order names each of the streams {', '.join(graph.names)} once")
+    rate = graph.streams[sequence[0]].rate
+    price = prices or Prices()
+    probe = probe_cost(graph, sequence, measure)
+    return Cost(rate * price.insert, rate * price.purge, probe * price.probe)
+
+
+def probe_cost(graph: JoinGraph, sequence: Sequence[int], measure: Measure | str = Measure.TUPLES) -> float:
+    """What probing costs a second, for an order given by the numbers of the streams."""
+    kind, tuples, total = Measure(measure), graph.streams[sequence[0]].rate, 0.0
+    sizes, selectivities = graph.sizes.tolist(), graph.selectivities.tolist()
+    for place in range(1, len(sequence)):
+        growth, each = step(sizes, selectivities, sequence[:place], sequence[place], kind)
+        total += tuples * each
+        tuples *= growth
+    return float(total)
+
+
+def step(
+    sizes: Sequence[float], selectivities: Sequence[Sequence[float]], before: Sequence[int], one: int, measure: Measure
+) -> tuple[float, float]:
+    """How many tuples a tuple joined from the streams before becomes by joining one more, and what that costs."""
+    matches, best = sizes[one], 1.0
+    for other in before:
+        matches *= selectivities[one][other]
+        best = min(best, selectivities[one][other])
+    if measure is Measure.PAIRS:
+        return matches, sizes[one]
+    return matches, matches if measure is Measure.TUPLES else 1.0 + sizes[one] * best
+
+
+class Model(NamedTuple):
+    """A join graph under one measure, in logarithms, as planners and their kernels use it."""
+
+    rate: Floats
+    size: Floats  # of each window
+    selectivity: Floats  # between every two streams
+    probe: Floats  # [one, other]: the cost of probing one for a tuple that holds other and nothing else one joins with
+    summed: bool  # a probe costs what it produces; otherwise the least of `probe` over the streams before
+    joinable: Booleans  # which streams may follow which: those with a predicate; all, if the graph is disconnected
+
+
+def model(graph: JoinGraph, measure: Measure | str) -> Model:
+    """The arrays of a graph under a measure."""
+    kind = Measure(measure)
+    size, selectivity = np.log(graph.sizes), np.log(graph.selectivities)
+    matches = size[:, None] + selectivity
+    probe = {
+        Measure.PAIRS: np.repeat(size[:, None], size.size, axis=1),
+        Measure.TUPLES: matches,
+        Measure.INDEXED: np.logaddexp(0.0, matches),
+    }[kind]
+    joinable = graph.adjacent if graph.connected else ~np.eye(size.size, dtype=np.bool_)
+    return Model(np.log(graph.rates), size, selectivity, probe, kind is Measure.TUPLES, joinable)
+
+
+def log_costs(model: Model, sequences: Integers) -> Floats:
+    """The logarithm of the probe cost of each order, one a row."""
+    return np.array([_log_cost(model, sequence) for sequence in sequences])
+
+
+def cheapest(model: Model, *choices: Integers) -> Integers:
+    """For each stream, the cheapest of its orders among several choices; of equals the first."""
+    best = np.argmin([log_costs(model, sequences) for sequences in choices], axis=0)
+    chosen: Integers = np.stack(choices)[best, np.arange(model.size.size)]
+    return chosen
+
+
+def _log_cost(model: Model, sequence: Integers) -> float:
+    among = np.ix_(sequence, sequence)
+    growth = model.size[sequence] + np.tril(model.selectivity[among], -1).sum(axis=1)
+    growth[0] = model.rate[sequence[0]]
+    tuples = growth.cumsum()
+    if model.summed:
+        steps = tuples[1:]
+    else:
+        before = np.tri(sequence.size, k=-1, dtype=np.bool_)
+        steps = tuples[:-1] + np.where(before, model.probe[among], np.inf).min(axis=1)[1:]
+    return float(np.logaddexp.reduce(steps)) if steps.size else -np.inf

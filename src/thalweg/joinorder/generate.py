@@ -1,0 +1,62 @@
+"""Random join graphs of a given shape, as in the paper's experiments (q-aware-join-ordering-2009, section 3.3)."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from thalweg.joinorder.graph import JoinGraph, Predicate, Shape, Stream
+
+RATES = (1.0, 100.0)  # tuples a second, section 3.3
+SELECTIVITIES = (0.01, 1.0)  # the paper says "random"
+
+
+def random_graph(
+    shape: Shape | str,
+    streams: int,
+    random: np.random.Generator,
+    rates: tuple[float, float] = RATES,
+    selectivities: tuple[float, float] = SELECTIVITIES,
+    window: float = 1.0,
+) -> JoinGraph:
+    """A graph of this shape, with rates and selectivities drawn uniformly between two bounds.
+
+    With few streams a random acyclic graph may turn out linear or a star, a cyclic one complete.
+
+    >>> print(random_graph("star", 4, np.random.default_rng(1)))
+    star join of 4 streams
+    R1  51.6703/s × 1 s
+    ├─ 0.318713 ─ R2  95.0959/s × 1 s
+    ├─ 0.429093 ─ R3  15.2718/s × 1 s
+    └─ 0.829426 ─ R4  94.9163/s × 1 s
+    """
+    names = [f"R{number + 1}" for number in range(streams)]
+    drawn = random.uniform(*rates, streams).tolist()
+    return JoinGraph(
+        tuple(Stream(name, rate, window) for name, rate in zip(names, drawn, strict=True)),
+        tuple(
+            Predicate(names[left], names[right], random.uniform(*selectivities))
+            for left, right in random_edges(Shape(shape), streams, random)
+        ),
+    )
+
+
+def random_edges(shape: Shape, streams: int, random: np.random.Generator) -> list[tuple[int, int]]:
+    """Pairs of streams that form the shape; of the random ones every labelled tree grows from earlier streams."""
+    every = list(combinations(range(streams), 2))
+    match shape:
+        case Shape.LINEAR:
+            return [(one - 1, one) for one in range(1, streams)]
+        case Shape.STAR:
+            return [(0, one) for one in range(1, streams)]
+        case Shape.COMPLETE:
+            return every
+        case Shape.DISCONNECTED:
+            return [(one - 1, one) for one in range(1, streams - 1)]
+    tree = [(int(random.integers(one)), one) for one in range(1, streams)]
+    if shape is Shape.ACYCLIC:
+        return tree
+    rest = sorted(set(every) - set(tree))
+    more = random.choice(len(rest), random.integers(1, len(rest) + 1), replace=False).tolist() if rest else []
+    return tree + [rest[one] for one in more]

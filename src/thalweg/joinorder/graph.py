@@ -1,0 +1,375 @@
+"""The join graph: streams with rate and window, predicates with selectivity, and the shape they form.
+
+Built from statistics, from the text of a join condition, or from samples of the streams. Selectivities are those of
+independent predicates (q-aware-join-ordering-2009, section 2.1): several between two streams multiply.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thalweg.joinorder.text import Equalities, Equality, chosen, classes, parse_condition
+from thalweg.ordering.types import Booleans, Floats
+
+DEFAULT_SELECTIVITY = 0.1  # of an equality nobody knows anything about, since System R
+
+
+class Shape(StrEnum):
+    """What a join graph looks like; the first that fits (two streams are linear, a triangle is complete)."""
+
+    DISCONNECTED = "disconnected"
+    LINEAR = "linear"
+    STAR = "star"
+    ACYCLIC = "acyclic"
+    COMPLETE = "complete"
+    CYCLIC = "cyclic"
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A stream: tuples a second, and for how many seconds each is kept."""
+
+    name: str
+    rate: float
+    window: float = 1.0
+
+    def __post_init__(self) -> None:
+        for what, value in (("rate", self.rate), ("window", self.window)):
+            if not 0.0 < value < math.inf:
+                raise ValueError(f"the {what} of {self.name} is a number above 0, not {value}")
+        if not 0.0 < self.rate * self.window < math.inf:
+            raise ValueError(f"the window of {self.name} holds rate × window tuples, which is beyond all numbers")
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A join predicate between two streams, and which share of all pairs of tuples it holds for."""
+
+    left: str
+    right: str
+    selectivity: float
+    text: str = ""
+
+    def __post_init__(self) -> None:
+        if self.left == self.right:
+            raise ValueError(
+                f"a predicate joins {self.left} with itself; a self-join needs two streams: list {self.left} twice, "
+                f"under two names"
+            )
+        if not 0.0 < self.selectivity <= 1.0:
+            raise ValueError(
+                f"the selectivity of {self} is above 0 and at most 1, not {self.selectivity}; it is the share of all "
+                f"pairs of tuples that match"
+            )
+
+    def __str__(self) -> str:
+        return self.text or f"{self.left} ⋈ {self.right}"
+
+
+@dataclass(frozen=True)
+class JoinGraph:
+    """Streams and the predicates between them.
+
+    >>> graph = JoinGraph.from_statistics(
+    ...     rates={"R1": 75.36, "R2": 40.0, "R3": 53.94},
+    ...     selectivities={("R1", "R3"): 0.26, ("R2", "R3"): [0.5, 0.2]},
+    ... )
+    >>> print(graph.draw())
+    linear join of 3 streams
+    R1  75.36/s × 1 s
+    └─ 0.26 ─ R3  53.94/s × 1 s
+       └─ 0.1 ─ R2  40/s × 1 s
+    """
+
+    streams: tuple[Stream, ...]
+    predicates: tuple[Predicate, ...]
+
+    def __post_init__(self) -> None:
+        if not self.streams:
+            raise ValueError("a join graph needs streams")
+        twice = sorted({name for name in self.names if self.names.count(name) > 1})
+        if twice:
+            raise ValueError(f"each stream needs a name of its own; {', '.join(twice)} appears more than once")
+        if len(self.streams) > 1 and not self.predicates:
+            raise ValueError("there are no join predicates; give at least one, with its selectivity")
+        for predicate in self.predicates:
+            for name in (predicate.left, predicate.right):
+                self.position(name)
+
+    @classmethod
+    def from_statistics(
+        cls,
+        rates: Mapping[str, float],
+        selectivities: Mapping[tuple[str, str], float | Sequence[float]],
+        windows: float | Mapping[str, float] = 1.0,
+    ) -> Self:
+        """A join graph from known numbers; several selectivities for one pair are several predicates.
+
+        >>> JoinGraph.from_statistics({"A": 1.0, "B": 2.0}, {("A", "B"): 0.5}, windows={"A": 10.0, "B": 60.0}).shape
+        <Shape.LINEAR: 'linear'>
+        """
+        return cls(
+            tuple(Stream(name, rate, _of(windows, name, "window")) for name, rate in rates.items()),
+            tuple(
+                Predicate(left, right, one)
+                for (left, right), each in selectivities.items()
+                for one in ([each] if isinstance(each, int | float) else each)
+            ),
+        )
+
+    @classmethod
+    def from_text(
+        cls,
+        condition: str,
+        rates: float | Mapping[str, float] = 1.0,
+        selectivities: float | Mapping[str, float] = DEFAULT_SELECTIVITY,
+        windows: float | Mapping[str, float] = 1.0,
+        equalities: Equalities | str = Equalities.REDUCED,
+    ) -> Self:
+        """A join graph from the text of a join condition.
+
+        `selectivities` are given for each equality by its text, or one for all. The reduced equalities, the default,
+        give sizes of results that are right; the closed ones give more orders, but count an equality once for each
+        pair of streams as if the pairs were independent. One that follows from others and has no selectivity of its
+        own takes the greatest of its class, so that it promises no more than what is known.
+
+        >>> text = "R1.pid = R2.pid AND R2.pid = R3.pid"
+        >>> JoinGraph.from_text(text, rates={"R1": 5, "R2": 7, "R3": 9}, selectivities={
+        ...     "R1.pid = R2.pid": 0.1, "R3.pid = R2.pid": 0.2}).shape
+        <Shape.LINEAR: 'linear'>
+        >>> closed = JoinGraph.from_text(text, equalities="closed")
+        >>> closed.shape, len(closed.predicates)
+        (<Shape.COMPLETE: 'complete'>, 3)
+        """
+        written = parse_condition(condition)
+        wanted = chosen(written, equalities)
+        names = list(rates) if isinstance(rates, Mapping) else _streams(written)
+        for one in written:
+            for stream, _ in one:
+                _known(stream, names)
+        return cls(
+            tuple(Stream(name, _of(rates, name, "rate"), _of(windows, name, "window")) for name in names),
+            tuple(_predicates(wanted, written, selectivities)),
+        )
+
+    @classmethod
+    def from_samples(
+        cls,
+        samples: Mapping[str, Mapping[str, ArrayLike]],
+        condition: str,
+        seconds: float = 1.0,
+        windows: float | Mapping[str, float] = 1.0,
+        equalities: Equalities | str = Equalities.REDUCED,
+    ) -> Self:
+        """A join graph estimated from samples: for each stream, the join keys that arrived within some seconds.
+
+        A pair of samples without a match counts as half a match, because a predicate is not impossible for not
+        having been seen to hold. NaN and None match nothing.
+
+        >>> samples = {"R1": {"pid": [1, 2, 3, 4]}, "R2": {"pid": [1, 1, 2, 9, 9]}}
+        >>> graph = JoinGraph.from_samples(samples, "R1.pid = R2.pid", seconds=2.0)
+        >>> graph.streams[1].rate, graph.predicates[0].selectivity
+        (2.5, 0.15)
+        """
+        if not 0.0 < seconds < math.inf:
+            raise ValueError(f"samples span a number of seconds above 0, not {seconds}")
+        wanted = chosen(parse_condition(condition), equalities)
+        columns: dict[tuple[str, str], NDArray[np.generic]] = {}
+        for one in wanted:
+            for stream, name in one:
+                attributes = samples[_known(stream, list(samples))]
+                if name not in attributes:
+                    raise ValueError(f"the sample of {stream} has no attribute {name!r}; it has {sorted(attributes)}")
+                columns[stream, name] = np.asarray(attributes[name])
+        predicates = tuple(
+            Predicate(one.left.stream, one.right.stream, match_share(columns[one.left], columns[one.right]), str(one))
+            for one in wanted
+        )
+        rows = {name: max((np.size(keys) for keys in each.values()), default=0) for name, each in samples.items()}
+        streams = (Stream(name, rows[name] / seconds, _of(windows, name, "window")) for name in samples)
+        return cls(tuple(streams), predicates)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The streams' names."""
+        return tuple(stream.name for stream in self.streams)
+
+    @cached_property
+    def rates(self) -> Floats:
+        """Tuples a second of each stream."""
+        return np.array([stream.rate for stream in self.streams], np.float64)
+
+    @cached_property
+    def sizes(self) -> Floats:
+        """Tuples in each stream's window."""
+        return self.rates * np.array([stream.window for stream in self.streams], np.float64)
+
+    @cached_property
+    def selectivities(self) -> Floats:
+        """The selectivity between every two streams: the product over their predicates, 1 where there is none."""
+        matrix = np.ones((len(self.streams), len(self.streams)))
+        for one in self.predicates:
+            left, right = self.position(one.left), self.position(one.right)
+            product = max(matrix[left, right] * one.selectivity, sys.float_info.min)  # never 0, however many multiply
+            matrix[left, right] = matrix[right, left] = product
+        return matrix
+
+    @cached_property
+    def adjacent(self) -> Booleans:
+        """Whether there is a predicate between two streams."""
+        matrix = np.zeros((len(self.streams), len(self.streams)), np.bool_)
+        for one in self.predicates:
+            left, right = self.position(one.left), self.position(one.right)
+            matrix[left, right] = matrix[right, left] = True
+        return matrix
+
+    @cached_property
+    def connected(self) -> bool:
+        """Whether predicates connect all streams, so that no order needs a Cartesian product."""
+        return sum(parent < 0 for _, parent, _ in self._walk()) == 1
+
+    @cached_property
+    def shape(self) -> Shape:
+        """Linear, star, acyclic, cyclic, complete or disconnected."""
+        degrees = self.adjacent.sum(axis=0)
+        streams, edges = len(self.streams), int(degrees.sum()) // 2
+        if not self.connected:
+            return Shape.DISCONNECTED
+        if edges == streams - 1:
+            if degrees.max() <= 2:  # noqa: PLR2004 - a path has at most two neighbours everywhere
+                return Shape.LINEAR
+            return Shape.STAR if degrees.max() == streams - 1 else Shape.ACYCLIC
+        return Shape.COMPLETE if edges == streams * (streams - 1) // 2 else Shape.CYCLIC
+
+    @property
+    def acyclic(self) -> bool:
+        """Whether the predicates form one tree."""
+        return self.shape in {Shape.LINEAR, Shape.STAR, Shape.ACYCLIC}
+
+    def position(self, name: str) -> int:
+        """The number of a stream."""
+        return self.names.index(_known(name, self.names))
+
+    def draw(self) -> str:
+        """The graph as text: a tree of streams, then the predicates that close cycles.
+
+        >>> print(JoinGraph.from_text("A.k = B.k AND B.l = C.l AND C.m = A.m AND C.n = D.n"))
+        cyclic join of 4 streams
+        A  1/s × 1 s
+        └─ 0.1 ─ B  1/s × 1 s
+           └─ 0.1 ─ C  1/s × 1 s
+              └─ 0.1 ─ D  1/s × 1 s
+        and A ─ 0.1 ─ C
+        """
+        lines = [f"{self.shape} join of {len(self.streams)} stream{'s' * (len(self.streams) > 1)}"]
+        walk = list(self._walk())
+        open_at: list[bool] = []  # for each depth, whether the branch goes on below
+        for place, (depth, parent, one) in enumerate(walk):
+            label = "{0.name}  {0.rate:g}/s × {0.window:g} s".format(self.streams[one])
+            if parent < 0:
+                lines.append(label)
+                continue
+            below = (each for each, *_ in walk[place + 1 :])
+            last = next((each for each in below if each <= depth), 0) != depth
+            open_at[depth - 1 :] = [not last]
+            stem = "".join("│  " if more else "   " for more in open_at[: depth - 1])
+            selectivity = self.selectivities[parent, one]
+            lines.append(f"{stem}{'└' if last else '├'}─ {selectivity:g} ─ {label}")
+        tree = {frozenset((parent, one)) for _, parent, one in walk}
+        for left, right in np.argwhere(np.triu(self.adjacent)).tolist():
+            if {left, right} not in tree:
+                lines.append(f"and {self.names[left]} ─ {self.selectivities[left, right]:g} ─ {self.names[right]}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.draw()
+
+    def _walk(self) -> Iterator[tuple[int, int, int]]:
+        """All streams, depth first: depth, parent and stream; the parent is -1 where a component begins."""
+        neighbours = [np.flatnonzero(row).tolist() for row in self.adjacent]
+        seen: set[int] = set()
+        for root in range(len(self.streams)):
+            waiting = [(0, -1, root)]
+            while waiting:
+                depth, parent, one = waiting.pop()
+                if one not in seen:
+                    seen.add(one)
+                    yield depth, parent, one
+                    waiting += [(depth + 1, one, other) for other in reversed(neighbours[one])]
+
+
+def match_share(left: ArrayLike, right: ArrayLike) -> float:
+    """Which share of all pairs of keys are equal; half a pair if none is.
+
+    >>> match_share(["a", "b"], ["b", "b", "c"]), match_share([1], [2, 3])
+    (0.3333333333333333, 0.25)
+    """
+    first, second = np.asarray(left), np.asarray(right)
+    if not first.size or not second.size:
+        raise ValueError("a sample without keys says nothing about a selectivity; sample for longer")
+    keys, counts = np.unique(_present(first), return_counts=True)
+    others, other_counts = np.unique(_present(second), return_counts=True)
+    _, here, there = np.intersect1d(keys, others, assume_unique=True, return_indices=True)
+    matches = float(counts[here] @ other_counts[there])
+    return max(matches, 0.5) / (first.size * second.size)
+
+
+def _present(keys: NDArray[np.generic]) -> NDArray[np.generic]:
+    """The keys that are neither NaN nor None."""
+    if keys.dtype == object:
+        keys = keys[keys != None]  # noqa: E711 - element by element
+    same: Booleans = keys == keys  # noqa: PLR0124 - NaN is what does not equal itself
+    return keys[same]
+
+
+def _predicates(
+    wanted: Sequence[Equality], written: Sequence[Equality], selectivities: float | Mapping[str, float]
+) -> Iterator[Predicate]:
+    known: dict[Equality, float] = {}
+    if isinstance(selectivities, Mapping):
+        for text, selectivity in selectivities.items():
+            [one] = parse_condition(text)
+            if one not in wanted and one not in written:
+                raise ValueError(f"the join condition has no {str(one)!r}; it has {', '.join(map(str, wanted))}")
+            known[one] = selectivity
+    else:
+        known = dict.fromkeys(written, selectivities)
+    groups = classes(written)
+    for one in wanted:
+        if one not in known and one in written:
+            raise ValueError(f"what is the selectivity of {str(one)!r}? Add it to the selectivities")
+        group = next(group for group in groups if one.left in group)
+        selectivity = known[one] if one in known else max(known[each] for each in known if each.left in group)
+        yield Predicate(one.left.stream, one.right.stream, selectivity, str(one))
+
+
+def _streams(equalities: Sequence[Equality]) -> list[str]:
+    """The streams that equalities speak of, by name."""
+    return sorted({attribute.stream for one in equalities for attribute in one})
+
+
+def _known(name: str, names: Sequence[str]) -> str:
+    if name not in names:
+        near = get_close_matches(name, names, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ";"
+        raise ValueError(f"there is no stream {name!r}{hint} Streams: {', '.join(names)}")
+    return name
+
+
+def _of(values: float | Mapping[str, float], name: str, what: str) -> float:
+    """The value for a stream, from one for all or one for each."""
+    if not isinstance(values, Mapping):
+        return float(values)
+    if name not in values:
+        raise ValueError(f"what is the {what} of {name}? Add it to the {what}s")
+    return float(values[name])

@@ -1,0 +1,77 @@
+"""What every planner is: from a join graph, a probe order for each of its streams."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from thalweg.joinorder.cost import Cost, Measure, Prices, order_cost
+from thalweg.joinorder.graph import JoinGraph
+from thalweg.kernels import count_handled
+from thalweg.ordering.types import Booleans, Integers
+
+STEPS_PER_PROFILE_TUPLE = 40  # the unit in which `count_handled` counts: a plain step of a planner takes about 1 µs
+
+
+@dataclass(frozen=True)
+class Orders:
+    """For each stream of a join graph, the order in which its new tuples probe the others."""
+
+    graph: JoinGraph
+    measure: Measure
+    planner: str
+    algorithm: str  # which one the planner used
+    sequences: tuple[tuple[int, ...], ...]  # for each stream: itself, then those it probes
+
+    def __getitem__(self, name: str) -> tuple[str, ...]:
+        """The streams that a stream's new tuples probe, in order."""
+        return tuple(self.graph.names[one] for one in self.sequences[self.graph.position(name)][1:])
+
+    @cached_property
+    def costs(self) -> tuple[float, ...]:
+        """What each stream's probes cost a second."""
+        return tuple(self.cost(name).probe for name in self.graph.names)
+
+    @property
+    def total(self) -> float:
+        """What all probes cost a second (equation 3, the part that depends on the orders)."""
+        return sum(self.costs)
+
+    def cost(self, name: str, prices: Prices | None = None) -> Cost:
+        """What a stream's new tuples cost a second: inserts, purges and probes."""
+        return order_cost(self.graph, (name, *self[name]), self.measure, prices)
+
+    def __str__(self) -> str:
+        lines = (f"{name} → {' → '.join(self[name])}" for name in self.graph.names)
+        return "\n".join(f"{line}  ({cost:.4g} {self.measure}/s)" for line, cost in zip(lines, self.costs, strict=True))
+
+
+class Planner(ABC):
+    """Chooses probe orders. Concrete planners say how."""
+
+    name: ClassVar[str]
+
+    def plan(self, graph: JoinGraph, measure: Measure | str = Measure.TUPLES) -> Orders:
+        """A probe order for every stream of the graph."""
+        kind = Measure(measure)
+        sequences = self.sequences(graph, kind)
+        return Orders(graph, kind, self.name, self.name, tuple(map(tuple, sequences.tolist())))
+
+    @abstractmethod
+    def sequences(self, graph: JoinGraph, measure: Measure) -> Integers:
+        """The orders: a row for each stream, which begins with the stream."""
+
+
+def is_legal(joinable: Booleans, sequence: Integers) -> bool:
+    """Whether every stream of an order has a predicate with one before it, so that nothing is a Cartesian product."""
+    joined: Booleans = np.tril(joinable[np.ix_(sequence, sequence)], -1)
+    return bool(joined[1:].any(axis=1).all())
+
+
+def count_steps(steps: int) -> None:
+    """Note how many steps a planner's kernel is about to take, so that kernels are compiled once that pays."""
+    count_handled(steps // STEPS_PER_PROFILE_TUPLE)

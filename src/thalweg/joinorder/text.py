@@ -1,0 +1,155 @@
+"""Join conditions as text: which attributes of which streams must be equal, and what follows from that.
+
+Equality is transitive, so the equalities of a condition fall into classes of attributes. Two questions are answered
+from the classes: which equalities are enough to say the same (the reduction: a natural join of n streams, written
+with all its pairs, needs n - 1; a-greedy-2004, section 8) and which follow without being written (the closure: more
+orders to choose from). Knows no rates and no selectivities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expression
+
+EXAMPLE = '"R1.pid = R2.pid AND R2.pid = R3.pid"'
+
+
+class Equalities(StrEnum):
+    """Which equalities of a condition become predicates of the join graph."""
+
+    WRITTEN = "written"  # as they stand
+    REDUCED = "reduced"  # without those that follow from the ones before
+    CLOSED = "closed"  # with all that follow
+
+
+class Attribute(NamedTuple):
+    """An attribute of a stream."""
+
+    stream: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.stream}.{self.name}"
+
+
+class Equality(NamedTuple):
+    """Two attributes of two streams that must be equal, in alphabetical order."""
+
+    left: Attribute
+    right: Attribute
+
+    def __str__(self) -> str:
+        return f"{self.left} = {self.right}"
+
+
+def parse_condition(text: str) -> tuple[Equality, ...]:
+    """The equalities of a conjunction, as written but for repetitions.
+
+    >>> [str(one) for one in parse_condition("R2.pid = R1.pid AND (R2.ip = R3.source)")]
+    ['R1.pid = R2.pid', 'R2.ip = R3.source']
+    """
+    import sqlglot
+    from sqlglot import expressions
+    from sqlglot.errors import SqlglotError
+
+    try:
+        condition = sqlglot.parse_one(text, into=expressions.Condition)
+    except SqlglotError as error:
+        raise ValueError(f"the join condition {text!r} does not parse; write equalities like {EXAMPLE}") from error
+    conjuncts, found = [condition], []
+    while conjuncts:
+        one = conjuncts.pop()
+        if isinstance(one, expressions.Paren):
+            conjuncts.append(one.this)
+        elif isinstance(one, expressions.And):
+            conjuncts += [one.expression, one.this]
+        elif isinstance(one, expressions.EQ):
+            found.append(_equality(one.this, one.expression))
+        else:
+            raise ValueError(  # noqa: TRY004 - it is the text that is wrong
+                f"{one.sql()!r} is no equality of two attributes; write equalities like {EXAMPLE}"
+            )
+    return tuple(dict.fromkeys(found))
+
+
+def reduced(equalities: Iterable[Equality]) -> tuple[Equality, ...]:
+    """The equalities that do not follow from those before them.
+
+    >>> [str(one) for one in reduced(parse_condition("A.k = B.k AND B.k = C.k AND A.k = C.k"))]
+    ['A.k = B.k', 'B.k = C.k']
+    """
+    kept: list[Equality] = []
+    class_of: dict[Attribute, set[Attribute]] = {}
+    for one in equalities:
+        left, right = (class_of.setdefault(attribute, {attribute}) for attribute in one)
+        if left is not right:
+            kept.append(one)
+            left |= right
+            class_of.update(dict.fromkeys(right, left))
+    return tuple(kept)
+
+
+def classes(equalities: Iterable[Equality]) -> tuple[tuple[Attribute, ...], ...]:
+    """The classes of attributes that are equal to one another.
+
+    >>> [[str(each) for each in one] for one in classes(parse_condition("A.k = B.k AND C.l = D.l AND B.k = C.k"))]
+    [['A.k', 'B.k', 'C.k'], ['C.l', 'D.l']]
+    """
+    class_of: dict[Attribute, frozenset[Attribute]] = {}
+    for left, right in equalities:
+        both = class_of.get(left, frozenset([left])) | class_of.get(right, frozenset([right]))
+        class_of.update(dict.fromkeys(both, both))
+    return tuple(tuple(sorted(one)) for one in dict.fromkeys(class_of.values()))
+
+
+def closed(equalities: Iterable[Equality]) -> tuple[Equality, ...]:
+    """The equalities and, after them, all further ones between two streams that follow.
+
+    >>> [str(one) for one in closed(parse_condition("A.k = B.k AND B.k = C.k"))]
+    ['A.k = B.k', 'B.k = C.k', 'A.k = C.k']
+    """
+    written = tuple(equalities)
+    pairs = (Equality(*pair) for one in classes(written) for pair in combinations(one, 2))
+    return tuple(dict.fromkeys((*written, *(pair for pair in pairs if pair.left.stream != pair.right.stream))))
+
+
+def chosen(equalities: Iterable[Equality], which: Equalities | str) -> tuple[Equality, ...]:
+    """The equalities that become predicates."""
+    try:
+        choice = Equalities(which)
+    except ValueError:
+        raise ValueError(f"equalities are one of {', '.join(Equalities)}, not {which!r}") from None
+    match choice:
+        case Equalities.WRITTEN:
+            return tuple(equalities)
+        case Equalities.REDUCED:
+            return reduced(equalities)
+        case Equalities.CLOSED:
+            return closed(equalities)
+
+
+def _equality(left: Expression, right: Expression) -> Equality:
+    first, second = sorted((_attribute(left), _attribute(right)))
+    if first.stream == second.stream:
+        raise ValueError(
+            f"'{first} = {second}' compares {first.stream} with itself; a self-join needs an alias for each use of "
+            f"the stream, like 'a.{first.name} = b.{second.name}'"
+        )
+    return Equality(first, second)
+
+
+def _attribute(expression: Expression) -> Attribute:
+    from sqlglot.expressions import Column
+
+    if not isinstance(expression, Column):
+        raise ValueError(  # noqa: TRY004 - it is the text that is wrong
+            f"{expression.sql()!r} is no attribute of a stream; write it like 'R1.pid'"
+        )
+    if not expression.table:
+        raise ValueError(f"of which stream is {expression.name!r}? Write it like 'R1.{expression.name}'")
+    return Attribute(expression.table, expression.name)

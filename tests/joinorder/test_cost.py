@@ -1,0 +1,72 @@
+"""The cost model, against the paper's numbers and against itself."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thalweg.joinorder import DMJoin, FGreedy, JoinGraph, Measure, Prices, Shape, order_cost, random_graph
+from thalweg.joinorder.cost import cheapest, log_costs, model, probe_cost
+
+TRIANGLE = JoinGraph.from_statistics(
+    {"A": 2.0, "B": 3.0, "C": 5.0},
+    {("A", "B"): 0.5, ("B", "C"): 0.1, ("A", "C"): 0.2},
+    windows={"A": 1.0, "B": 10.0, "C": 100.0},
+)
+
+
+def test_the_first_steps_of_query_1() -> None:
+    """Section 3.2: some 1057 tuples a second with S3 first, 1531 with S5 first."""
+    graph = JoinGraph.from_statistics({"S1": 75.36, "S3": 53.94, "S5": 26.05}, {("S1", "S3"): 0.26, ("S1", "S5"): 0.78})
+    result = 75.36 * 53.94 * 26.05 * 0.26 * 0.78
+    assert order_cost(graph, ["S1", "S3", "S5"]).probe - result == pytest.approx(1057, abs=0.5)
+    assert order_cost(graph, ["S1", "S5", "S3"]).probe - result == pytest.approx(1531, abs=0.5)
+    assert FGreedy().plan(graph)["S1"] == ("S3", "S5")
+
+
+@pytest.mark.parametrize(
+    ("measure", "probe"),
+    [
+        ("pairs", 2 * 30 + (2 * 30 * 0.5) * 500),  # equation 2: windows of 30 and 500 tuples
+        ("tuples", 2 * 30 * 0.5 + (2 * 30 * 0.5) * 500 * 0.2 * 0.1),
+        ("indexed", 2 * (1 + 30 * 0.5) + (2 * 30 * 0.5) * (1 + 500 * 0.1)),  # the index on the predicate with B
+    ],
+)
+def test_each_measure_by_hand(measure: str, probe: float) -> None:
+    cost = order_cost(TRIANGLE, ["A", "B", "C"], measure, Prices(insert=3.0, purge=0.5, probe=10.0))
+    assert (cost.insert, cost.purge) == (6.0, 1.0)
+    assert cost.probe == pytest.approx(10 * probe)
+    assert cost.total == pytest.approx(7.0 + 10 * probe)
+
+
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 9999), shape=st.sampled_from(Shape), measure=st.sampled_from(Measure), streams=st.integers(3, 9)
+)
+def test_logarithms_agree_with_plain_numbers(seed: int, shape: Shape, measure: Measure, streams: int) -> None:
+    random = np.random.default_rng(seed)
+    graph = random_graph(shape, streams, random, window=7.0)
+    sequences = np.array([random.permutation(streams) for _ in range(3)])
+    plain = [probe_cost(graph, sequence.tolist(), measure) for sequence in sequences]
+    assert np.exp(log_costs(model(graph, measure), sequences)) == pytest.approx(plain)
+
+
+def test_cheapest_takes_the_best_of_each_stream_and_of_equals_the_first() -> None:
+    arrays = model(TRIANGLE, Measure.PAIRS)
+    one, other = np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1]]), np.array([[0, 2, 1], [1, 0, 2], [2, 0, 1]])
+    assert cheapest(arrays, one, other).tolist() == [[0, 2, 1], [1, 0, 2], [2, 0, 1]]
+
+
+def test_orders_know_their_costs() -> None:
+    orders = DMJoin().plan(TRIANGLE, "pairs")
+    assert orders["A"] == ("C", "B")
+    assert orders.costs == tuple(orders.cost(name).probe for name in "ABC")
+    assert orders.total == pytest.approx(sum(orders.costs))
+    assert str(orders).splitlines()[0] == "A → C → B  (7000 pairs/s)"
+
+
+def test_an_order_names_every_stream_once() -> None:
+    with pytest.raises(ValueError, match="each of the streams A, B, C once"):
+        order_cost(TRIANGLE, ["A", "B"])
+    with pytest.raises(ValueError, match="no stream 'D'; Streams: A, B, C"):
+        order_cost(TRIANGLE, ["A", "B", "D"])

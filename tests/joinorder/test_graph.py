@@ -1,0 +1,193 @@
+"""Join graphs from statistics, text and samples: shapes, drawings, and what is refused."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thalweg.joinorder import JoinGraph, Predicate, Shape, Stream, random_graph
+from thalweg.joinorder.graph import match_share
+from thalweg.joinorder.text import Attribute, Equality, classes, closed, parse_condition, reduced
+
+RATES = {"R1": 1.0, "R2": 2.0, "R3": 3.0}
+SELECTIVITIES = {("R1", "R2"): 0.1, ("R2", "R3"): 0.2}
+
+
+@pytest.mark.parametrize(
+    ("condition", "shape"),
+    [
+        ("A.k = B.k", "linear"),
+        ("A.k = B.k AND B.l = C.l", "linear"),
+        ("A.k = B.k AND B.l = C.l AND C.m = A.m", "complete"),
+        ("A.k = B.k AND A.l = C.l AND A.m = D.m", "star"),
+        ("A.k = B.k AND A.l = C.l AND A.m = D.m AND D.n = E.n", "acyclic"),
+        ("A.k = B.k AND B.l = C.l AND C.m = D.m AND D.n = A.n", "cyclic"),
+        ("A.k = B.k AND C.l = D.l", "disconnected"),
+        ("A.k = B.k AND A.l = B.l", "linear"),
+    ],
+)
+def test_shapes(condition: str, shape: str) -> None:
+    assert JoinGraph.from_text(condition).shape == shape
+
+
+def test_a_single_stream_is_linear() -> None:
+    graph = JoinGraph((Stream("R1", 2.0),), ())
+    assert graph.shape is Shape.LINEAR
+    assert str(graph) == "linear join of 1 stream\nR1  2/s × 1 s"
+
+
+@pytest.mark.parametrize("shape", Shape)
+def test_random_graphs_have_the_shape_they_are_asked_for(shape: Shape) -> None:
+    graph = random_graph(shape, 12, np.random.default_rng(1))
+    assert graph.shape is shape
+    assert all(1.0 <= stream.rate <= 100.0 for stream in graph.streams)
+
+
+def test_several_predicates_between_two_streams_multiply() -> None:
+    graph = JoinGraph.from_statistics({"A": 1, "B": 1}, {("A", "B"): [0.5, 0.5], ("B", "A"): 0.5})
+    assert graph.selectivities.tolist() == [[1.0, 0.125], [0.125, 1.0]]
+    many = JoinGraph.from_statistics({"A": 1, "B": 1}, {("A", "B"): [1e-9] * 50})
+    assert many.selectivities[0, 1] > 0.0
+
+
+def test_components_and_branches_are_drawn() -> None:
+    graph = JoinGraph.from_text("A.k = B.k AND A.l = C.l AND B.m = D.m AND E.n = F.n")
+    assert str(graph).splitlines() == [
+        "disconnected join of 6 streams",
+        "A  1/s × 1 s",
+        "├─ 0.1 ─ B  1/s × 1 s",
+        "│  └─ 0.1 ─ D  1/s × 1 s",
+        "└─ 0.1 ─ C  1/s × 1 s",
+        "E  1/s × 1 s",
+        "└─ 0.1 ─ F  1/s × 1 s",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: JoinGraph((), ()), "needs streams"),
+        (lambda: JoinGraph.from_statistics(RATES, {}), "no join predicates; give at least one"),
+        (
+            lambda: JoinGraph.from_statistics({"flows": 1}, {("flow", "R4"): 0.1}),
+            "no stream 'flow'; did you mean 'flows'",
+        ),
+        (lambda: JoinGraph.from_statistics(RATES, {("R1", "R1"): 0.1}), "joins R1 with itself.* under two names"),
+        (lambda: JoinGraph((Stream("A", 1), Stream("A", 2)), ()), "name of its own; A appears more than once"),
+        (lambda: JoinGraph.from_statistics(RATES, SELECTIVITIES, {"R1": 1}), "window of R2. Add it to the windows"),
+        (lambda: JoinGraph.from_text("R1.a = R2.a", {"R1": 1, "R2": 1}, windows=0), "window of R1 is .* not 0"),
+        (lambda: JoinGraph.from_text("R1.a = R2.a", RATES, {"R1.b = R2.b": 1}), "has no 'R1.b = R2.b'; it has R1.a"),
+        (
+            lambda: JoinGraph.from_text("R1.a = R2.a AND R2.b = R3.b", RATES, {"R1.a = R2.a": 1}),
+            "the selectivity of 'R2.b = R3.b'",
+        ),
+        (lambda: JoinGraph.from_text("R1.a = R9.a", RATES), "no stream 'R9'"),
+        (lambda: JoinGraph.from_text("R1.a = R2.a", equalities="all"), "one of written, reduced, closed, not 'all'"),
+        (lambda: JoinGraph.from_samples({"A": {"k": [1]}, "B": {"l": [1]}}, "A.k = B.k"), "B has no attribute 'k'"),
+        (lambda: JoinGraph.from_samples({"A": {"k": []}, "B": {"k": [1]}}, "A.k = B.k"), "sample for longer"),
+        (lambda: JoinGraph.from_samples({}, "A.k = B.k", seconds=0), "seconds above 0, not 0"),
+        (lambda: Stream("A", 1e200, 1e200), "beyond all numbers"),
+    ],
+)
+def test_bad_graphs_say_what_to_write(make: Callable[[], JoinGraph], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
+def test_rates_and_windows_are_positive(bad: float) -> None:
+    with pytest.raises(ValueError, match="the rate of A is a number above 0, not"):
+        Stream("A", bad)
+    with pytest.raises(ValueError, match="the window of A is a number above 0, not"):
+        Stream("A", 1.0, bad)
+
+
+@pytest.mark.parametrize("bad", [0.0, -0.1, 1.01, math.nan])
+def test_selectivities_are_shares(bad: float) -> None:
+    with pytest.raises(ValueError, match="of A ⋈ B is above 0 and at most 1, not"):
+        Predicate("A", "B", bad)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "'' does not parse; write equalities like"),
+        ("R1.pid = ", "does not parse"),
+        ("R1.pid = R2.pid; DROP TABLE x", "does not parse"),
+        ("(((", "does not parse"),
+        ("'R1.pid = R2.pid", "does not parse"),
+        ("R1.pid = R2.pid OR R1.ip = R2.ip", "is no equality of two attributes"),
+        ("R1.pid < R2.pid", "'R1.pid < R2.pid' is no equality"),
+        ("R1.pid", "'R1.pid' is no equality"),
+        ("R1.pid = 7", "'7' is no attribute of a stream; write it like"),
+        ("pid = R2.pid", "of which stream is 'pid'. Write it like 'R1.pid'"),
+        ("R1.pid = R1.parent", "compares R1 with itself; a self-join needs an alias .* like 'a.parent = b.pid'"),
+    ],
+)
+def test_bad_text_says_what_to_write(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        JoinGraph.from_text(text)
+
+
+def test_equalities_close_and_reduce() -> None:
+    natural = "A.k = B.k AND B.k = C.k AND C.k = D.k AND A.k = D.k AND (D.k = B.k) AND C.k = A.k AND A.k = B.k"
+    assert {one: JoinGraph.from_text(natural, equalities=one).shape.value for one in ("written", "reduced")} == {
+        "written": "complete",
+        "reduced": "linear",
+    }
+    chain = "A.k = B.k AND B.k = C.k AND C.k = D.k"
+    graph = JoinGraph.from_text(chain, 1.0, {"A.k = B.k": 0.2, "C.k = B.k": 0.3, "C.k = D.k": 0.1}, equalities="closed")
+    assert graph.shape is Shape.COMPLETE
+    assert [one.selectivity for one in graph.predicates] == [0.2, 0.3, 0.1, 0.3, 0.3, 0.3]
+
+
+attributes = st.builds(Attribute, st.sampled_from("ABCD"), st.sampled_from("kl"))
+equalities = st.lists(
+    st.tuples(attributes, attributes)
+    .filter(lambda pair: pair[0].stream != pair[1].stream)
+    .map(lambda pair: Equality(*sorted(pair))),
+    max_size=8,
+)
+
+
+@settings(max_examples=50)
+@given(written=equalities)
+def test_reduction_and_closure_say_the_same(written: list[Equality]) -> None:
+    less, more = reduced(written), closed(written)
+    assert set(less) <= set(written) <= set(more)
+    assert set(map(frozenset, classes(less))) == set(map(frozenset, classes(more)))
+    assert len(less) == sum(len(one) - 1 for one in classes(written))  # as few as say it
+    assert set(closed(more)) == set(more)
+    if written:
+        assert set(parse_condition(" AND ".join(map(str, written)))) == set(written)
+
+
+@pytest.mark.parametrize("keys", [[1, 2, 3], [0.0, 1.5, math.nan], ["a", "b"]])
+@settings(max_examples=25)
+@given(data=st.data())
+def test_selectivities_of_samples_are_counted_right(keys: list[float | str], data: st.DataObject) -> None:
+    left = data.draw(st.lists(st.sampled_from(keys), min_size=1, max_size=12))
+    right = data.draw(st.lists(st.sampled_from(keys), min_size=1, max_size=12))
+    matches = sum(one == other for one in left for other in right)
+    assert match_share(left, right) == pytest.approx(max(matches, 0.5) / (len(left) * len(right)))
+
+
+def test_missing_keys_match_nothing() -> None:
+    assert match_share(np.array(["a", None, None], object), np.array([None, "a"], object)) == pytest.approx(1 / 6)
+
+
+def test_a_graph_from_samples() -> None:
+    random = np.random.default_rng(0)
+    samples = {
+        "R1": {"pid": random.integers(0, 10, 600)},
+        "R2": {"pid": random.integers(0, 10, 300), "ip": random.integers(0, 50, 300)},
+        "R3": {"ip": random.integers(0, 50, 900)},
+    }
+    graph = JoinGraph.from_samples(samples, "R1.pid = R2.pid AND R2.ip = R3.ip", seconds=60.0, windows=10.0)
+    assert graph.rates.tolist() == [10.0, 5.0, 15.0]
+    assert graph.selectivities[0, 1] == pytest.approx(0.1, rel=0.1)
+    assert graph.selectivities[1, 2] == pytest.approx(0.02, rel=0.1)
+    assert [one.text for one in graph.predicates] == ["R1.pid = R2.pid", "R2.ip = R3.ip"]
