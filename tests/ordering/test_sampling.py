@@ -70,10 +70,10 @@ def test_one_block_of_other_drop_rates_brings_the_full_probability_back(drops: t
 def test_a_lasting_slow_down_counts_and_a_short_one_does_not() -> None:
     stream = Stream()
     stream.show(60)
-    stream.show(PATIENCE - 1, times=(1, 3))
+    stream.show(PATIENCE - 1, times=(1, 9))
     assert stream.sampler.probability == pytest.approx(FLOOR * 0.01)
     stream.show(20)
-    stream.show(PATIENCE, times=(1, 3))
+    stream.show(PATIENCE, times=(1, 9))
     assert stream.sampler.probability == 0.01
 
 

@@ -3,10 +3,44 @@
 import difflib
 from collections.abc import Sequence
 
-from thalweg.lab.a_greedy import examples
+from thalweg.lab.a_greedy import (
+    adaptive_p,
+    examples,
+    fig9,
+    fig10,
+    fig11,
+    fig12,
+    fig13,
+    fig14,
+    fig15,
+    fig16,
+    fig17,
+    fig18,
+    fig19,
+    fig20,
+    fig21,
+    table2,
+)
 from thalweg.lab.experiment import Experiment
 
-EXPERIMENTS: tuple[Experiment, ...] = (examples.EXPERIMENT,)
+EXPERIMENTS: tuple[Experiment, ...] = (
+    examples.EXPERIMENT,
+    fig9.EXPERIMENT,
+    fig10.EXPERIMENT,
+    fig11.EXPERIMENT,
+    table2.EXPERIMENT,
+    fig12.EXPERIMENT,
+    fig13.EXPERIMENT,
+    fig14.EXPERIMENT,
+    fig15.EXPERIMENT,
+    fig16.EXPERIMENT,
+    fig17.EXPERIMENT,
+    fig18.EXPERIMENT,
+    fig19.EXPERIMENT,
+    fig20.EXPERIMENT,
+    fig21.EXPERIMENT,
+    adaptive_p.EXPERIMENT,
+)
 
 
 def find(ids: Sequence[str], among: Sequence[Experiment] = EXPERIMENTS) -> list[Experiment]:

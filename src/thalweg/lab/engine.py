@@ -39,7 +39,7 @@ BUCKETS = 1 << 11
 END = -1  # of a bucket
 SCATTER = 0x9E3779B97F4A7C1  # odd: multiplies tuple numbers apart
 
-VECTOR = 1000  # tuples between two looks at ordinary processing
+VECTOR = 2000  # tuples between two looks at ordinary processing
 TIME_EVERY = 8  # profile tuples from one whose evaluations are timed to the next: a clock costs as much as a probe
 BLOCK = 2000  # tuples for which filter evaluations are counted together, as in figures 16 to 18
 

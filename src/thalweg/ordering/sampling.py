@@ -23,14 +23,14 @@ FLOOR = 0.1  # the least share of the full probability
 DECAY = 0.85  # per quiet block: 15 of them lead to the floor
 MOVED_BY = 4.5  # standard errors by which a drop rate has moved
 MOVED_AT_LEAST = 0.01  # and the least difference that counts, however many tuples show it
-SLOWER = 2.0  # factor by which a filter's time a tuple has moved
+SLOWER = 2.0  # factor by which evaluations have become slower
 PATIENCE = 5  # blocks running in which it has: cold caches and lost processors are over sooner
 MEMORY = 32  # blocks that the reference remembers
 ENOUGH = 50  # evaluations in a block below which a filter's rates say nothing
 NEVER = 1 << 62
 WARM_UP = 64  # the first dropped tuples, all profiled: a bad first order must not last
 
-PROBABILITY, FULL = 0, 1
+PROBABILITY, FULL, LOGGED, LOG = range(4)
 EVALUATED, DROPPED, SECONDS = 0, 1, 2
 GAP, SUSPICIONS, HOLD, WARMING = range(4)
 
@@ -38,7 +38,7 @@ GAP, SUSPICIONS, HOLD, WARMING = range(4)
 class Sampling(NamedTuple):
     """The sampler's arrays, as kernels share them."""
 
-    probability: Floats  # the current and the full drop-profiling probability
+    probability: Floats  # the current and the full one; the one whose log1p(-p) is remembered, and that
     block: Floats  # evaluated, dropped, seconds (rows) of each filter in the current block
     reference: Floats  # the same over the quiet blocks before it
     counters: Integers  # dropped tuples before the next profiled one; slow blocks in a row; when p may fall; warm-up
@@ -48,12 +48,15 @@ class Sampling(NamedTuple):
 def next_gap(sampling: Sampling, uniform: float) -> None:
     """Draw how many dropped tuples pass by before the next is profiled (geometric)."""
     probability = sampling.probability[PROBABILITY]
+    if probability != sampling.probability[LOGGED]:  # a logarithm takes as long as a filter
+        sampling.probability[LOGGED] = probability
+        sampling.probability[LOG] = math.log1p(-probability) if probability < 1.0 else 0.0
     gap = NEVER
     if probability >= 1.0 or (probability > 0.0 and sampling.counters[WARMING] > 0):
         sampling.counters[WARMING] -= 1
         gap = 0
-    elif probability > 0.0:
-        gap = int(min(math.log(1.0 - uniform) / math.log1p(-probability), NEVER))
+    elif probability > 1.0 / NEVER:
+        gap = int(min(math.log(1.0 - uniform) / sampling.probability[LOG], NEVER))
     sampling.counters[GAP] = gap
 
 
@@ -99,10 +102,10 @@ def forget(sampling: Sampling, order: Integers, position: int) -> None:
 
 @kernel
 def _has_moved(sampling: Sampling) -> bool:
-    """Whether a drop rate of the block differs from the reference beyond chance, or a time did for long."""
+    """Whether a drop rate of the block differs from the reference beyond chance, or the time has for long."""
     block, reference = sampling.block, sampling.reference
     moved = False
-    slow = False
+    spent = expected = 0.0
     for i in range(block.shape[1]):
         now, before = block[EVALUATED, i], reference[EVALUATED, i]
         if now < ENOUGH or before < ENOUGH:
@@ -112,10 +115,16 @@ def _has_moved(sampling: Sampling) -> bool:
         error = math.sqrt(pooled * (1.0 - pooled) * (1.0 / now + 1.0 / before))
         if difference > MOVED_AT_LEAST and difference > MOVED_BY * error:
             moved = True
-        time_now, time_before = block[SECONDS, i] / now, reference[SECONDS, i] / before
-        if time_now > SLOWER * time_before or time_before > SLOWER * time_now:
-            slow = True
+        spent += block[SECONDS, i]
+        expected += reference[SECONDS, i] / before * now
+    slow = expected > 0.0 and spent > SLOWER * expected
     sampling.counters[SUSPICIONS] = sampling.counters[SUSPICIONS] + 1 if slow else 0
+    if slow and sampling.counters[SUSPICIONS] < PATIENCE:  # not believed yet: the reference shall not learn from it
+        for i in range(block.shape[1]):
+            block[SECONDS, i] *= expected / spent
+    elif expected > SLOWER * spent:  # faster is no news, but what comes is measured by it
+        for i in range(block.shape[1]):
+            reference[SECONDS, i] *= spent / expected
     return bool(moved or sampling.counters[SUSPICIONS] >= PATIENCE)
 
 
@@ -150,7 +159,7 @@ class Sampler:
         self.adaptive = adaptive
         self._random = np.random.default_rng(seed)
         self.arrays = Sampling(
-            probability=np.array([probability, probability], np.float64),
+            probability=np.array([probability, probability, -1.0, 0.0], np.float64),
             block=np.zeros((3, filters)),
             reference=np.zeros((3, filters)),
             counters=np.array([0, 0, window, WARM_UP if adaptive else 0], np.int64),

@@ -6,7 +6,7 @@ from thalweg.lab.experiment import Row
 
 def papers_rows() -> list[Row]:
     return [
-        {"filters": n, "p": p, "seed": 0, "rest": 0.0}
+        {"filters": n, "p": p, "seed": 0, "rest": 0.0, "corrections": 0.0}
         | {part: percent / 100 for part, percent in zip(PARTS, percents, strict=True)}
         for (n, p), percents in PAPER.items()
     ]
