@@ -30,6 +30,8 @@ class Pipeline:
         The policy that orders them; it learns as batches pass.
     filters
         One function for each: rows in, a boolean each out, True to keep the row.
+    clock
+        Seconds; what filters cost is told by it.
 
     Examples
     --------
@@ -42,7 +44,9 @@ class Pipeline:
     (1, 0)
     """
 
-    def __init__(self, policy: Policy, filters: Sequence[Filter]) -> None:
+    def __init__(
+        self, policy: Policy, filters: Sequence[Filter], *, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
         if len(filters) != policy.filters:
             raise ValueError(f"the policy orders {policy.filters} filters, not {len(filters)}")
         self.policy = policy
@@ -50,6 +54,7 @@ class Pipeline:
         self.tuples = 0  # rows seen
         self.evaluations = 0  # rows that filters looked at because the query needed it
         self.extra_evaluations = 0  # and for profiling alone
+        self._clock = clock
         self._slices = 0
         self._watches = tuple(Stopwatch() for _ in filters)
 
@@ -111,8 +116,8 @@ class Pipeline:
     def _evaluate(self, one: int, rows: Rows) -> tuple[Booleans, float]:
         if not len(rows):
             return np.zeros(0, np.bool_), 0.0
-        before = time.perf_counter()
+        before = self._clock()
         passed = np.asarray(self.filters[one](rows), np.bool_)
-        seconds = time.perf_counter() - before
+        seconds = self._clock() - before
         self._watches[one].note(len(rows), seconds)
         return passed, seconds
