@@ -17,7 +17,7 @@ CLEARLY = 0.02  # a share of the total time that is no noise
 def settings(quick: bool) -> list[Setting]:  # noqa: FBT001 - the signature of every experiment
     """Periods of change, with the paper's costs 1 and 10."""
     full = (20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000)
-    periods = (50_000, 100_000, 1_000_000) if quick else full
+    periods = (50_000, 100_000, 2_000_000) if quick else full
     return total_settings(periods, [10], ["a-greedy", "independent", "sweep"], quick=quick)
 
 

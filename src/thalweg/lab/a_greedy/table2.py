@@ -45,7 +45,7 @@ REPLAYED = 200_000  # tuples
 
 def settings(quick: bool) -> list[Setting]:  # noqa: FBT001 - the signature of every experiment
     """The table's four columns; several A-Greedys run in one race, for a steadier mean."""
-    changes = ({"filters": n, "p": p, "policies": {"a-greedy": 4}} for n, p in PAPER)
+    changes = ({"filters": n, "p": p, "costs": "measured", "policies": {"a-greedy": 4}} for n, p in PAPER)
     return convergence.settings(changes, quick=quick)
 
 
