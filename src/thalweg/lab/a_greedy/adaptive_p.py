@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.lab.a_greedy.change import BLOCK, DROPS, PROBES, SETTLED, Stretch, permuted, probes, recovery, track
-from thalweg.lab.a_greedy.convergence import CHUNK, race, twin
+from thalweg.lab.a_greedy.change import BLOCK, DROPS, SETTLED, Stretch, mixed_costs, permuted, recovery, track
+from thalweg.lab.a_greedy.convergence import CHUNK, equal_costs, race, twin
 from thalweg.lab.experiment import Experiment, Row, Setting
 from thalweg.results import Result, at_most, claim
 
@@ -32,6 +32,7 @@ COLOURS = {FIXED: "#d55e00", ADAPTIVE: "#0072b2"}
 
 PERIODS = (100_000, 300_000, 1_000_000)
 EXPENSIVE = {STABLE: 100, COSTS: 10}  # probes of the expensive filters; all are cheap in the other scenarios
+SETTLE = 10  # chunks after which p has fallen to its floor
 FRACTION = 0.2  # of the fixed p's extra evaluations and overhead, at most
 NO_WORSE = 1.02
 LATER = 12.0  # times, at most: p falls to a tenth
@@ -57,23 +58,28 @@ def measure(setting: Setting) -> list[Row]:
     return [about | {"policy": name} | row for name, row in measures[setting["scenario"]](setting).items()]
 
 
-def contestants(setting: Setting) -> "dict[str, AGreedy]":
-    """A-Greedy with a fixed and with an adaptive p."""
+def contestants(setting: Setting, *, equal: bool = True) -> "dict[str, AGreedy]":
+    """A-Greedy with a fixed and with an adaptive p, to which all filters seem to cost the same if they are equal."""
     from thalweg.ordering import AGreedy
 
-    return {name: AGreedy(len(DROPS), adaptive_p=name == ADAPTIVE, seed=setting["seed"]) for name in (FIXED, ADAPTIVE)}
+    made = {name: AGreedy(len(DROPS), adaptive_p=name == ADAPTIVE, seed=setting["seed"]) for name in (FIXED, ADAPTIVE)}
+    for policy in made.values():
+        if equal:
+            equal_costs(policy)
+    return made
 
 
 def stable(setting: Setting) -> dict[str, Row]:
-    """No change: the extra evaluations from the first tuple on, then the time beyond that of the same order, held."""
+    """No change: the extra evaluations from the first tuple on, and the time beyond that of the same order, held."""
     from thalweg.lab.engine import Engine
 
     random = np.random.default_rng(setting["seed"])
     stream = permuted(random).workload
-    policies = contestants(setting)
-    runs = Engine([PROBES] * len(DROPS), seed=setting["seed"]).race(policies, stream.chunks(setting["tuples"], random))
-    engine = Engine(probes(EXPENSIVE[STABLE]), seed=setting["seed"])
-    engine.race(policies, stream.chunks(10 * CHUNK, random))  # to get used to the costs
+    engine = Engine([1] * len(DROPS), seed=setting["seed"])
+    runs = engine.race(contestants(setting), stream.chunks(setting["tuples"], random))
+    engine = Engine(mixed_costs(EXPENSIVE[STABLE], random), seed=setting["seed"])
+    policies = contestants(setting, equal=False)
+    engine.race(policies, stream.chunks(SETTLE * CHUNK, random))
     paces = race(engine, policies, stream, random, turns=setting["turns"], twins=True)
     return {
         name: totals([run]) | {"overhead": paces[name].seconds / paces[twin(name)].seconds - 1}
@@ -89,7 +95,7 @@ def permuting(setting: Setting) -> dict[str, Row]:
     stretches = [permuted(random)]
     for _ in range(setting["changes"]):
         stretches.append(stretches[-1].changed(random))
-    engine = Engine([PROBES] * len(DROPS), seed=setting["seed"])
+    engine = Engine([1] * len(DROPS), seed=setting["seed"])
     spans = [(stretch, setting["period"]) for stretch in stretches]
     runs, tracks = track(engine, contestants(setting), spans, random)
     recovered = recoveries({name: [each.costs for each in way[1:]] for name, way in tracks.items()})
@@ -104,12 +110,11 @@ def exchanging(setting: Setting) -> dict[str, Row]:
     from thalweg.lab.engine import Engine
 
     random = np.random.default_rng(setting["seed"])
-    costs = probes(EXPENSIVE[COSTS])
-    stretch = permuted(random, costs)
-    sides = [
-        (Engine(each, seed=setting["seed"]), Stretch(stretch.workload, random, each)) for each in (costs, costs[::-1])
-    ]
-    policies = contestants(setting)
+    costs = mixed_costs(EXPENSIVE[COSTS], random)
+    exchanged = [1 + EXPENSIVE[COSTS] - cost for cost in costs]
+    stream = permuted(random).workload
+    sides = [(Engine(each, seed=setting["seed"]), Stretch(stream, random, each)) for each in (costs, exchanged)]
+    policies = contestants(setting, equal=False)
     runs: dict[str, list[Run]] = {name: [] for name in policies}
     ways: dict[str, list[NDArray[np.float64]]] = {name: [] for name in policies}
     work = dict.fromkeys(policies, 0.0)
@@ -143,7 +148,7 @@ def hiding(setting: Setting) -> dict[str, Row]:
                     found[name] = min(found[name], start)
             yield hidden_masks(BLOCK, random, better=True)
 
-    runs = Engine([PROBES] * len(DROPS), seed=setting["seed"]).race(policies, chunks())
+    runs = Engine([1] * len(DROPS), seed=setting["seed"]).race(policies, chunks())
     return {name: totals([run]) | {"recovery": found[name]} for name, run in runs.items()}
 
 
@@ -258,15 +263,15 @@ def plot(rows: list[Row], figure: "Figure") -> None:
             for each in of
         ]
         times = [fmean(row.get("recovery", 0) for row in each) for each in of]
-        extra.barh(at, shares, 0.4, color=COLOURS[policy], label=policy)
-        recovering.barh(at, times, 0.4, color=COLOURS[policy])
+        extra.barh(at, shares, 0.4, color=COLOURS[policy])
+        recovering.barh(at, times, 0.4, color=COLOURS[policy], label=policy)
     extra.set_yticks(range(len(names)), names, fontsize=7)
     extra.invert_yaxis()
     extra.set_xlabel("extra evaluations, of all evaluations")
     extra.xaxis.set_major_formatter(PercentFormatter(1))
-    extra.legend()
     recovering.set_xlabel("tuples from a change to recovery")
     recovering.xaxis.set_major_formatter(EngFormatter())
+    recovering.legend(loc="upper right")
 
 
 EXPERIMENT = Experiment(

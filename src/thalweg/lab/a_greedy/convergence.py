@@ -4,9 +4,9 @@ Policies begin in random orders and learn until they have settled; then they pro
 Times are the processor's, so that other work on the machine counts little. It still disturbs caches: therefore
 times are compared chunk by chunk, and a policy's time is the mean of the middle half of these comparisons.
 
-The paper's filters cost the same. Measured, those at the end of an order do not: seldom probed, their windows are out
-of the cache, and look up to three times as dear as those in front, so that what is measured makes any order stay
-as it is. Policies are therefore told that all cost the same, unless a setting says otherwise.
+The paper's filters cost the same. Measured, those at the end of an order do not: they take up to three times as long
+as those in front (seldom probed, their windows are probably out of the cache), which favours whatever order there is.
+Policies are therefore told that all cost the same, unless a setting says otherwise; the paper's policies measured.
 (a-greedy-2004, sections 9.2 and 9.3)
 """
 

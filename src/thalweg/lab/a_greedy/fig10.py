@@ -27,7 +27,7 @@ def judge(rows: list[Row]) -> list[Result]:
 
 def plot(rows: list[Row], figure: "Figure") -> None:
     """A line for each policy."""
-    draw(rows, figure, "selectivity", "selectivity of every filter (share that passes)")
+    draw(rows, figure, "selectivity", "selectivity of each filter (share passed)")
 
 
 EXPERIMENT = Experiment(

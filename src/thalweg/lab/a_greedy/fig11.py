@@ -28,7 +28,7 @@ def judge(rows: list[Row]) -> list[Result]:
 
 def plot(rows: list[Row], figure: "Figure") -> None:
     """A line for each policy."""
-    draw(rows, figure, "gamma", "correlation factor Γ (filters in a group, of 8)")
+    draw(rows, figure, "gamma", "correlation factor Γ (of 8 filters)")
 
 
 EXPERIMENT = Experiment(

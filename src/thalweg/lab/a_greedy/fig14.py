@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.lab.a_greedy.change import ALPHA, DROPS, probes
-from thalweg.lab.a_greedy.convergence import CHUNK, EVALUATIONS, TIME, draw, edges, listed, race, twin
+from thalweg.lab.a_greedy.change import ALPHA, DROPS, set_scale
+from thalweg.lab.a_greedy.convergence import CHUNK, EVALUATIONS, TIME, edges, listed, race, twin
+from thalweg.lab.a_greedy.plots import line
 from thalweg.lab.experiment import Experiment, Row, Setting
 from thalweg.results import Result, at_least
 
@@ -100,7 +101,7 @@ def stream_of(setting: Setting, random: np.random.Generator) -> "tuple[Workload,
     cost, half = setting["cost"], len(DROPS) // 2
     if setting["stream"] == ALIKE:
         return Workload((0.5,) * len(DROPS)), [1] * half + [cost] * half
-    return Workload(DROPS).permuted(random), probes(cost)
+    return Workload(DROPS).permuted(random), [1, cost] * half
 
 
 def worst_stable(masks: NDArray[np.int64], costs: NDArray[np.float64]) -> float:
@@ -153,10 +154,21 @@ def _missed(rows: list[Row], stream: str, cost: int) -> Result:
 
 
 def plot(rows: list[Row], figure: "Figure") -> None:
-    """The stream of Table 1 above, mixed selectivities below."""
-    parts = np.ravel(np.array(figure.subfigures(2, 1)))
-    for stream, part in zip((ALIKE, MIXED), parts, strict=True):
-        draw([row for row in rows if row["stream"] == stream], part, "cost", f"cost c of four filters, {stream}")
+    """A line for each policy: the stream of Table 1, and beside it mixed selectivities."""
+    from matplotlib.ticker import EngFormatter, NullFormatter
+
+    for place, stream in enumerate((ALIKE, MIXED)):
+        axes = figure.add_subplot(1, 2, place + 1)
+        of = [row for row in rows if row["stream"] == stream]
+        for policy in POLICIES:
+            line(axes, of, "cost", "tuples_per_second", policy)
+        axes.set_xlabel(f"cost c of four filters (probes), {stream}")
+        axes.set_ylabel(f"processing rate at p = {PROBABILITY} (tuples per second)")
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(EngFormatter())
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        set_scale(axes, [row["cost"] for row in of])
+        axes.legend()
 
 
 EXPERIMENT = Experiment(

@@ -28,7 +28,7 @@ def judge(rows: list[Row]) -> list[Result]:
     steps = {name: mean_of(rows, name, "mean_step") for name in ("local-swaps", "sweep")}
     counts = {name: mean_of(rows, name, "steps") for name in steps}
     note = ", ".join(f"{name} {counts[name]:.0f} steps of {step:.1%}" for name, step in steps.items())
-    share = steps["local-swaps"] / steps["sweep"]
+    share = steps["local-swaps"] / steps["sweep"] if steps["sweep"] else float("inf")
     return [
         *recovers_faster(rows, "local-swaps"),
         at_most("after the change", "mean step of LocalSwaps, as a share of Sweep's", share, SMOOTHER, note),

@@ -1,7 +1,7 @@
 """Figure 9: how fast tuples are processed, against the number of filters.
 
-All filters drop alike, so that chance decides on Independent's order. It does worse than a random one: filters that
-agree have like drop rates at any time, and come to stand one after the other.
+All filters drop alike, so that chance decides on Independent's order. It does worse than a random one, probably
+because filters that agree have like drop rates at any time, and come to stand one after the other.
 """
 
 from typing import TYPE_CHECKING
@@ -20,9 +20,10 @@ NEAR = 0.03  # a share of the optimal rate
 WIDER = 0.02  # by which a gap has widened
 MEASURED = (8, 16)  # filters for which the policies also go by measured times
 
-LEVELS_OFF = "levels off from n = 8 on, as A-Greedy's profile tuples, twice as many, meet ever more filters"
+LEVELS_OFF = "levels off from n = 8 on; A-Greedy's profile tuples, twice as many, meet ever more filters"
 CACHED = (
-    "the filters in front are in the cache and measured as cheap, which keeps Independent from grouping like filters"
+    "filters in front are measured as cheaper, probably by their place in the cache, which keeps Independent's orders "
+    "from grouping like filters"
 )
 
 
