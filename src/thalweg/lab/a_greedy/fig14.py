@@ -155,7 +155,7 @@ def _missed(rows: list[Row], stream: str, cost: int) -> Result:
 
 def plot(rows: list[Row], figure: "Figure") -> None:
     """A line for each policy: the stream of Table 1, and beside it mixed selectivities."""
-    from matplotlib.ticker import EngFormatter, NullFormatter
+    from matplotlib.ticker import EngFormatter
 
     for place, stream in enumerate((ALIKE, MIXED)):
         axes = figure.add_subplot(1, 2, place + 1)
@@ -164,9 +164,8 @@ def plot(rows: list[Row], figure: "Figure") -> None:
             line(axes, of, "cost", "tuples_per_second", policy)
         axes.set_xlabel(f"cost c of four filters (probes), {stream}")
         axes.set_ylabel(f"processing rate at p = {PROBABILITY} (tuples per second)")
-        axes.set_yscale("log")
         axes.yaxis.set_major_formatter(EngFormatter())
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.set_ylim(bottom=0)
         set_scale(axes, [row["cost"] for row in of])
         axes.legend()
 
