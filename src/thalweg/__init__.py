@@ -1,7 +1,58 @@
 """An adaptive optimizer for continuous queries on Apache Spark.
 
-This module is the public API and nothing else. It stays cheap to import: pyspark, Numba and matplotlib are
-loaded by the parts that use them.
+``import thalweg as tw``, then ``tw.where(df, ...)`` instead of ``df.where(...)``.
 """
 
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from thalweg.spark.explain import Explanation, explain
+    from thalweg.spark.judges import PredicateError
+    from thalweg.spark.predicates import Predicate, any_of, expr, lookup, not_, predicate, prefix_match, regex
+    from thalweg.spark.where import reset, where
+
+_HOMES = {  # where each name lives; imported when it is first used, so that the optimizer alone needs no Spark
+    "Explanation": "thalweg.spark.explain",
+    "explain": "thalweg.spark.explain",
+    "PredicateError": "thalweg.spark.judges",
+    "Predicate": "thalweg.spark.predicates",
+    "any_of": "thalweg.spark.predicates",
+    "expr": "thalweg.spark.predicates",
+    "lookup": "thalweg.spark.predicates",
+    "not_": "thalweg.spark.predicates",
+    "predicate": "thalweg.spark.predicates",
+    "prefix_match": "thalweg.spark.predicates",
+    "regex": "thalweg.spark.predicates",
+    "reset": "thalweg.spark.where",
+    "where": "thalweg.spark.where",
+}
+
+__all__ = [
+    "Explanation",
+    "Predicate",
+    "PredicateError",
+    "any_of",
+    "explain",
+    "expr",
+    "lookup",
+    "not_",
+    "predicate",
+    "prefix_match",
+    "regex",
+    "reset",
+    "where",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
+    if name not in _HOMES:
+        raise AttributeError(f"module 'thalweg' has no attribute {name!r}; it has {', '.join(__all__)}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,24 +1,30 @@
 """Runs filters over batches of rows in a policy's order, and shows the policy what it needs to learn.
 
-Every filter sees only the rows that those before it kept. What is kept never depends on the order. Rows come as one
-array (any indexing that NumPy's fancy indexing offers will do), filters as functions from rows to booleans.
+Every filter sees only the rows that those before it kept. What is kept never depends on the order. Rows are anything
+with a length that slices and index arrays can be taken of; filters are functions from rows to booleans.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from thalweg.ordering.policy import Policy
 from thalweg.ordering.stopwatch import SINGLES, Stopwatch
 from thalweg.ordering.types import Booleans, Floats, Integers
 
-Rows = np.ndarray
-Filter = Callable[[Rows], Booleans]
-
 FIRST_SLICE = 64  # rows of the first slice after some single ones; then doubled: a bad first order meets few rows
+LARGEST_SLICE = 32  # times it is doubled
+PROFILE_SHARE = 0.02  # of the filters' own time that profiling may take, once the policy has had a look
+FIRST_LOOK = 64  # profile tuples that are made whatever they cost
+
+
+Rows = Any  # a batch of rows, as NumPy's arrays are one
+Filter = Callable[[Rows], Booleans]
 
 
 class Pipeline:
@@ -30,6 +36,10 @@ class Pipeline:
         The policy that orders them; it learns as batches pass.
     filters
         One function for each: rows in, a boolean each out, True to keep the row.
+    costs
+        What a row costs in each filter, in any one unit; measured in seconds if not given.
+    stamp
+        When profile tuples are made, for the policy's window; they are counted if it is not given.
     clock
         Seconds; what filters cost is told by it.
 
@@ -45,26 +55,59 @@ class Pipeline:
     """
 
     def __init__(
-        self, policy: Policy, filters: Sequence[Filter], *, clock: Callable[[], float] = time.perf_counter
+        self,
+        policy: Policy,
+        filters: Sequence[Filter],
+        *,
+        costs: ArrayLike | None = None,
+        stamp: Callable[[], float] | None = None,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         if len(filters) != policy.filters:
             raise ValueError(f"the policy orders {policy.filters} filters, not {len(filters)}")
         self.policy = policy
         self.filters = tuple(filters)
         self.tuples = 0  # rows seen
-        self.evaluations = 0  # rows that filters looked at because the query needed it
-        self.extra_evaluations = 0  # and for profiling alone
+        self.evaluated = np.zeros(policy.filters, np.int64)  # rows that each filter looked at for the query's sake
+        self.dropped = np.zeros(policy.filters, np.int64)  # and dropped
+        self.seconds = np.zeros(policy.filters)  # and the time it took
+        self.extra_evaluations = 0  # rows that filters looked at for profiling alone
+        self.profile_seconds = 0.0  # and the time it took, learning included
+        self._costs = None if costs is None else np.array(costs, np.float64)
+        self._stamp = stamp
         self._clock = clock
         self._slices = 0
         self._watches = tuple(Stopwatch() for _ in filters)
+
+    @property
+    def evaluations(self) -> int:
+        """Rows that filters looked at because the query needed it."""
+        return int(self.evaluated.sum())
+
+    @property
+    def costs(self) -> Floats:
+        """What a row costs in each filter: as told, or seconds as measured, NaN where nothing is known."""
+        return np.array([watch.per_row for watch in self._watches]) if self._costs is None else self._costs.copy()
+
+    @property
+    def call_costs(self) -> Floats:
+        """Seconds that a call of each filter takes whatever its rows."""
+        return np.array([watch.per_call for watch in self._watches])
+
+    def warm_up(self, costs: ArrayLike, call_costs: ArrayLike) -> None:
+        """Begin with costs that are known from an earlier run, and with whole batches."""
+        self._slices = SINGLES + LARGEST_SLICE
+        for watch, cost, call in zip(self._watches, np.array(costs, float), np.array(call_costs, float), strict=True):
+            watch.expect(float(cost), float(call))
 
     def keep(self, rows: Rows) -> Booleans:
         """Which of the rows all filters keep."""
         kept = np.zeros(len(rows), np.bool_)
         start = 0
         while start < len(rows):
-            stop = start + (1 if self._slices < SINGLES else FIRST_SLICE << (self._slices - SINGLES))
-            kept[start:stop] = self._keep(rows[start:stop])
+            stop = start + (1 if self._slices < SINGLES else FIRST_SLICE << min(self._slices - SINGLES, LARGEST_SLICE))
+            whole = start == 0 and stop >= len(rows)
+            kept[start:stop] = self._keep(rows if whole else rows[start:stop])
             start, self._slices = stop, self._slices + 1
         return kept
 
@@ -72,50 +115,63 @@ class Pipeline:
         policy = self.policy
         evaluated, dropped = np.zeros(policy.filters, np.int64), np.zeros(policy.filters, np.int64)
         seconds = np.zeros(policy.filters)
-        alive = np.arange(len(rows))
+        part, alive = rows, np.arange(len(rows))
         profiled: list[tuple[int, tuple[int, ...], Integers]] = []  # who dropped them, who is to look too, which rows
         for position, one in enumerate(policy.order):
-            passed, seconds[one] = self._evaluate(one, rows[alive])
-            gone = alive[~passed]
-            evaluated[one], dropped[one] = alive.size, gone.size
-            alive = alive[passed]
-            chosen = policy.sampler.choose(gone.size)
+            if not alive.size:
+                break
+            passed, seconds[one] = self._evaluate(one, part)
+            evaluated[one], dropped[one] = alive.size, alive.size - np.count_nonzero(passed)
+            if not dropped[one]:
+                continue
+            chosen = policy.sampler.choose(int(dropped[one]))
             if chosen.size:
-                profiled.append((one, policy.needs(position), gone[chosen]))
+                profiled.append((one, policy.needs(position), alive[~passed][chosen]))
+            alive = alive[passed]
+            part = rows[alive]
         self.tuples += len(rows)
-        self.evaluations += int(evaluated.sum())
-        if profiled:
+        self.evaluated += evaluated
+        self.dropped += dropped
+        self.seconds += seconds
+        if profiled and self._may_profile():
+            before = self._clock()
             self._profile(rows, profiled)
+            self.profile_seconds += self._clock() - before
         policy.observe(evaluated, dropped, seconds)
         kept = np.zeros(len(rows), np.bool_)
         kept[alive] = True
         return kept
+
+    def _may_profile(self) -> bool:
+        """Whether profiling has stayed within its share; where filters are cheap, their order matters little."""
+        spent = self.profile_seconds
+        return spent <= PROFILE_SHARE * float(self.seconds.sum()) or self.policy.profile.seen < FIRST_LOOK
 
     def _profile(self, rows: Rows, profiled: list[tuple[int, tuple[int, ...], Integers]]) -> None:
         """Evaluate chosen rows on what the policy asks for, and show it the outcome in the rows' order."""
         masks = []
         for dropper, further, chosen in profiled:
             mask = np.full(chosen.size, 1 << dropper, np.int64)
+            part = rows[chosen]
             for one in further:
-                passed, _ = self._evaluate(one, rows[chosen])
+                passed, _ = self._evaluate(one, part)
                 mask[~passed] |= 1 << one
                 self.extra_evaluations += chosen.size
             masks.append(mask)
         arrival = np.argsort(np.concatenate([chosen for _, _, chosen in profiled]))
         batch = np.concatenate(masks)[arrival]
-        self.policy.update(batch, np.broadcast_to(self._times(), (batch.size, self.policy.filters)))
+        times = np.broadcast_to(self._times(), (batch.size, self.policy.filters))
+        self.policy.update(batch, times, None if self._stamp is None else self._stamp())
 
     def _times(self) -> Floats:
-        """Seconds a row of each filter; where nothing is known, the median of the others."""
-        times = np.array([watch.per_row for watch in self._watches])
+        """What a row costs in each filter; where nothing is known, the median of the others."""
+        times = self.costs
         unknown = np.isnan(times)
         if unknown.any() and not unknown.all():
             times[unknown] = np.median(times[~unknown])
         return times
 
     def _evaluate(self, one: int, rows: Rows) -> tuple[Booleans, float]:
-        if not len(rows):
-            return np.zeros(0, np.bool_), 0.0
         before = self._clock()
         passed = np.asarray(self.filters[one](rows), np.bool_)
         seconds = self._clock() - before

@@ -36,6 +36,17 @@ class Stopwatch:
         """Seconds a row; NaN as long as nothing is known."""
         return self._seconds / self._rows if self._rows else math.nan
 
+    @property
+    def per_call(self) -> float:
+        """Seconds a call, whatever its rows; 0 as long as nothing is known."""
+        return median(self._singles) if self._singles else 0.0
+
+    def expect(self, per_row: float, per_call: float = 0.0) -> None:
+        """Begin with what is known from an earlier run; calls that follow soon outweigh it."""
+        self._singles = [per_call] * SINGLES
+        if per_row > 0:
+            self._seconds, self._rows = per_row, 1.0
+
     def note(self, rows: int, seconds: float) -> None:
         """Take in one call."""
         if rows < 1:
@@ -43,7 +54,7 @@ class Stopwatch:
         if rows == 1 and len(self._singles) < SINGLES:
             self._singles.append(seconds)
             return
-        call = median(self._singles) if self._singles else 0.0
+        call = self.per_call
         others = rows - 1 if self._singles and rows > 1 else rows
         spent = max(seconds - call, LEAST_SHARE * seconds)
         if self._rows:

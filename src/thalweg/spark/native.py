@@ -1,0 +1,118 @@
+"""Predicates that Spark evaluates: what is known of them before, and what a sample tells of them.
+
+Spark keeps the written order of a conjunction, so whoever reorders it answers for the errors: an expression may raise on
+rows that used to be rejected before they reached it. Where it might, it is evaluated in a form that cannot raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.ordering.types import Floats, Integers
+from thalweg.spark.judges import TRUE, UNKNOWN
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+SAMPLE_ROWS = 4000
+MOST_SAMPLE_ROWS = 5 * SAMPLE_ROWS  # where the estimate of the input's size was far off
+SMALL_INPUT = 16 << 20  # bytes, by Spark's estimate, below which a sample is not worth its job
+LARGE_INPUT = 4 << 30  # bytes above which only the first partitions are sampled: a pass over all would take too long
+FRONT_FRACTION = 0.1  # of the rows of the first partitions, where only these are sampled
+
+RAISED = 3  # where a condition raised, besides FALSE, TRUE and UNKNOWN
+CODE_UNIT = 10**18  # a code counts this much in a number whose rest is a time in nanoseconds
+LEAST_NANOSECONDS = 5.0  # that a condition takes, whatever the clock says
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What the predicates made of a sample of the rows."""
+
+    columns: dict[str, pa.Array]  # the sampled rows
+    codes: Integers  # a row each, a column for each expression: FALSE, TRUE, UNKNOWN, or -1 where it raised
+    seconds: Floats  # a row, for each expression
+    how: str  # which rows were sampled
+
+
+def condition_of(condition: str | Column) -> Column:
+    """A condition as a Column."""
+    from pyspark.sql import functions as f
+
+    return f.expr(condition) if isinstance(condition, str) else condition
+
+
+def code_of(condition: Column) -> Column:
+    """The outcome as a number, FALSE, TRUE or UNKNOWN, and NULL where the expression raises.
+
+    Spark has no general `try(...)`, but `try_multiply` of an interval catches whatever its arguments raise.
+    """
+    from pyspark.sql import functions as f
+
+    number = f.coalesce(condition.cast("int"), f.lit(UNKNOWN))
+    return f.try_multiply(f.expr("interval '1' second"), number).cast("int")
+
+
+def not_rejected(condition: Column) -> Column:
+    """True where the condition is, and where it raises: somebody else may still reject the row."""
+    from pyspark.sql import functions as f
+
+    return f.coalesce(code_of(condition), f.lit(TRUE)) == f.lit(TRUE)
+
+
+def estimated_size(frame: DataFrame) -> int | None:
+    """Spark's estimate of a DataFrame's size in bytes; None where it has none."""
+    if hasattr(frame, "_jdf"):
+        size = int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))  # noqa: SLF001 - as above
+        return size if size < 1 << 60 else None
+    return None
+
+
+def sample_rows(frame: DataFrame, conditions: Sequence[Column], columns: Sequence[str], size: int | None) -> Sample:
+    """Run every condition on a sample of the rows, and time it, in one Spark job.
+
+    The clock is read in the JVM between one condition and the next; what reading it takes is measured and subtracted.
+    """
+    from pyspark.sql import functions as f
+
+    if size is None or size > LARGE_INPUT:
+        fraction = FRONT_FRACTION
+        rows = frame.sample(fraction, seed=1).limit(SAMPLE_ROWS)
+        how = f"1 in {1 / fraction:.0f} of the first rows: not representative if the input is sorted"
+    else:
+        width = sum(_width(field.dataType) for field in frame.schema.fields)
+        fraction = min(1.0, SAMPLE_ROWS * width / size)
+        rows = frame.sample(fraction, seed=1).limit(MOST_SAMPLE_ROWS)
+        how = f"1 in {1 / fraction:,.0f} of all rows, chosen at random"
+    clock = f.expr("cast(java_method('java.lang.System', 'nanoTime') as bigint)")
+    # Code and time in one sum: its left side is evaluated before its right, here and now, as the clock is not
+    # deterministic. Spark may defer a condition on its own, or evaluate it ahead if it occurs twice.
+    ticks = [f.coalesce(code_of(one), f.lit(RAISED)) * f.lit(CODE_UNIT) + clock for one in conditions]
+    table = (
+        rows.select(
+            *(f.col(column).alias(f"c{number}") for number, column in enumerate(columns)),
+            *(clock.alias(f"start{number}") for number in range(2)),
+            *(tick.alias(f"tick{number}") for number, tick in enumerate(ticks)),
+        )
+        .toArrow()
+        .combine_chunks()
+    )
+    numbers = np.array([table[name].to_numpy() for name in table.column_names[len(columns) :]], np.int64)
+    codes, times = np.divmod(numbers, CODE_UNIT)
+    steps = np.median(np.diff(times, axis=0), axis=1) if table.num_rows else np.ones(len(conditions) + 1)
+    return Sample(
+        columns={column: table.column(number).combine_chunks() for number, column in enumerate(columns)},
+        codes=np.where(codes[2:] == RAISED, -1, codes[2:]).T,
+        seconds=np.maximum(steps[1:] - steps[0], LEAST_NANOSECONDS) * 1e-9,
+        how=how,
+    )
+
+
+def _width(kind: Any) -> int:  # noqa: ANN401 - a Spark type
+    """How many bytes Spark thinks a value takes."""
+    return {"string": 20, "binary": 100, "integer": 4, "date": 4, "float": 4, "boolean": 1}.get(kind.typeName(), 8)

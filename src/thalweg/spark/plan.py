@@ -1,0 +1,225 @@
+"""From an order of predicates to a DataFrame: which run in Spark, which in Python, and what happens between them.
+
+Spark's optimizer moves conditions ahead of Python functions and joins wherever it can, which is right until it is not.
+A condition that is to run behind one of those is made to depend on its outcome, so that it stays there.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.spark.forms import Form, JoinForm, NativeForm, PythonForm
+from thalweg.spark.fused import FusedSpec, fused
+from thalweg.spark.judges import Judge
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+PREFIX = "__thalweg_"  # of columns that exist only within a plan
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Neighbours in the order that run in the same place."""
+
+    kind: type[Form]
+    predicates: tuple[int, ...]
+
+
+def stages_of(order: Sequence[int], forms: Sequence[Form]) -> list[Stage]:
+    """The order cut where the place changes; every join is a stage of its own."""
+    return [
+        Stage(kind, part)
+        for kind, group in groupby(order, key=lambda one: type(forms[one]))
+        for part in ([(one,) for one in group] if kind is JoinForm else [tuple(group)])
+    ]
+
+
+def tag(key: str) -> Column:
+    """A condition that is always true, and by which a plan tells which query it is; the optimizer removes it."""
+    from pyspark.sql import functions as f
+
+    return f.lit(f"thalweg:{key}").isNotNull()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a query's predicates run.
+
+    `specify` makes what a worker needs for the predicates of one Python stage.
+    """
+
+    key: str
+    stages: Sequence[Stage]
+    forms: Sequence[Form]
+    specify: Callable[[Sequence[int]], FusedSpec]
+    on_error: str
+    extra_columns: tuple[str, ...] = ()  # that the quarantine wants besides
+
+    def apply(self, frame: DataFrame) -> DataFrame:
+        """The rows that all predicates keep."""
+        from pyspark.sql import functions as f
+
+        checks = self._checks()
+        guard: Column | None = None  # whether the stages before have kept the row, where Spark would not wait for them
+        outcomes, scratch = list[str](), list[str]()
+        for number, stage in enumerate(self.stages):
+            rest = self.stages[number + 1 :]
+            if stage.kind is NativeForm:
+                frame = frame.where(_guarded(self._native(stage), guard))
+            elif stage.kind is JoinForm:
+                plain = not checks and all(later.kind is not NativeForm for later in rest)
+                frame, guard, names = self._join(frame, number, stage, guard, plain=plain)
+                scratch += names
+            elif not rest and not checks:
+                frame = frame.where(self._fused(stage, puts_off_errors=False))
+            else:
+                outcome = f"{PREFIX}{number}"
+                frame = frame.withColumn(outcome, self._fused(stage, puts_off_errors=True))
+                guard = f.col(outcome).isNotNull()
+                frame = frame.where(guard)
+                outcomes.append(outcome)
+                scratch.append(outcome)
+            if not number:
+                frame = frame.where(tag(self.key))
+        checked = reduce(operator.and_, checks) if checks else None
+        if outcomes and self.on_error == "raise":  # Python's failures first, in whatever order the stages ran
+            checked = _raised(outcomes, f.lit(True) if checked is None else checked)  # noqa: FBT003
+        if checked is not None:
+            frame = frame.where(_guarded(checked, guard))
+        return frame.drop(*scratch) if scratch else frame
+
+    def _checks(self) -> list[Column]:
+        """Conditions that may raise, as they are: for the rows that nobody has rejected."""
+        if self.on_error != "raise":
+            return []
+        return [form.strict for form in self.forms if isinstance(form, NativeForm) and form.raised is not None]
+
+    def _native(self, stage: Stage) -> Column:
+        forms = [form for form in (self.forms[one] for one in stage.predicates) if isinstance(form, NativeForm)]
+        return reduce(operator.and_, [form.true if self.on_error == "drop" else form.stays for form in forms])
+
+    def _join(
+        self, frame: DataFrame, number: int, stage: Stage, guard: Column | None, *, plain: bool
+    ) -> tuple[DataFrame, Column | None, list[str]]:
+        """Join with the keys; unless it is plain, in such a way that what follows can depend on the outcome."""
+        from pyspark.sql import functions as f
+
+        form = self.forms[stage.predicates[0]]
+        assert isinstance(form, JoinForm)  # noqa: S101 - by the stage's kind
+        lookup = form.lookup
+        names = [f"{PREFIX}{number}_key{place}" for place in range(len(lookup.on))]
+        table = lookup.key_table.rename_columns(names)
+        if not plain:  # a column of its own tells what was found: what Spark infers of keys it takes ahead of the join
+            names.append(f"{PREFIX}{number}_found")
+            table = table.append_column(names[-1], pa.array(np.ones(table.num_rows, np.bool_)))
+        keys = f.broadcast(frame.sparkSession.createDataFrame(table))
+        same = reduce(operator.and_, (f.col(on) == f.col(name) for on, name in zip(lookup.on, names, strict=False)))
+        known = reduce(operator.and_, (f.col(on).isNotNull() for on in lookup.on))
+        if plain:
+            if lookup.negate:
+                return frame.where(_guarded(known, guard)).join(keys, same, "left_anti"), guard, []
+            return frame.join(keys, same, "left_semi"), guard, []
+        found = f.col(names[-1])
+        if not lookup.negate:
+            return frame.join(keys, same, "inner"), found, names
+        outside = known & found.isNull()
+        return frame.join(keys, same, "left").where(outside), outside, names
+
+    def _fused(self, stage: Stage, *, puts_off_errors: bool) -> Column:
+        """The predicates of a Python stage as one function of the columns that they need."""
+        from pyspark.sql import functions as f
+
+        forms = [form for form in (self.forms[one] for one in sorted(stage.predicates)) if isinstance(form, PythonForm)]
+        names = list(dict.fromkeys([*(column for form in forms for column in form.columns), *self.extra_columns]))
+        codes = [code for form in forms for code in form.codes]
+        places = [
+            (
+                form.make,
+                [names.index(column) for column in form.columns],
+                [len(names) + next(at for at, code in enumerate(codes) if code is mine) for mine in form.codes],
+            )
+            for form in forms
+        ]
+        labels = [*names, *(f"condition {number + 1}" for number in range(len(codes)))]
+        spec = replace(
+            self.specify(stage.predicates),
+            judges=JudgeMaker(places),
+            columns=tuple(labels),
+            puts_off_errors=puts_off_errors,
+        )
+        function = _udf(spec, len(labels))
+        return function(*(f.col(name) for name in names), *(_code(code) for code in codes))
+
+
+def _guarded(condition: Column, guard: Column | None) -> Column:
+    """A condition that is evaluated only where the guard is true."""
+    from pyspark.sql import functions as f
+
+    return condition if guard is None else f.when(guard, condition).otherwise(f.lit(False))  # noqa: FBT003
+
+
+def _raised(outcomes: Sequence[str], otherwise: Column) -> Column:
+    """Raises what a Python stage put off: the first predicate as written, where several have failed."""
+    from pyspark.sql import functions as f
+
+    none = "~"  # behind all texts, which begin with the predicate's number
+    texts = (f.when(f.col(name) == "", f.lit(none)).otherwise(f.col(name)) for name in outcomes)
+    first = f.least(*texts, f.lit(none))
+    failure = f.raise_error(f.substring(first, 4, 1 << 20)).cast("boolean")
+    return f.when(first != none, failure).otherwise(otherwise)
+
+
+class JudgeMaker:
+    """Makes the judges of a stage, in the worker."""
+
+    def __init__(self, places: Sequence[tuple[Any, Sequence[int], Sequence[int]]]) -> None:
+        self._places = places
+
+    def __call__(self) -> list[Judge]:
+        return [make(columns, codes) for make, columns, codes in self._places]
+
+
+def _code(form: NativeForm) -> Column:
+    """The outcome of a condition as a number for a worker."""
+    from pyspark.sql import functions as f
+
+    from thalweg.spark.judges import FALSE, TRUE, UNKNOWN
+
+    known = f.when(form.true, f.lit(TRUE)).when(form.false, f.lit(FALSE))
+    return known.otherwise(f.lit(UNKNOWN)) if form.raised is None else known.when(~form.raised, f.lit(UNKNOWN))
+
+
+def _udf(spec: FusedSpec, width: int) -> Callable[..., Column]:
+    """The function that Spark calls with Arrow batches: booleans, or texts where failures are settled later."""
+    from pyspark.sql import functions as f
+
+    if width == 1:
+
+        def one(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+            yield from fused(spec).run((batch,) for batch in batches)
+
+        run: Any = one
+    else:
+
+        def many(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
+            yield from fused(spec).run(batches)
+
+        run = many
+    run.__annotations__ = {
+        "batches": Iterator[pa.Array] if width == 1 else Iterator[tuple[pa.Array, ...]],
+        "return": Iterator[pa.Array],
+    }
+    run.__name__ = f"thalweg_{spec.key}"
+    made = f.arrow_udf(run, "string" if spec.puts_off_errors else "boolean")
+    # Evaluated once: Spark would call a deterministic function again wherever its column is used.
+    function: Callable[..., Column] = made.asNondeterministic() if spec.puts_off_errors else made
+    return function

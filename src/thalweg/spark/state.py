@@ -1,0 +1,179 @@
+"""What a query has learnt, in files: shared by its workers, read by the driver, kept for the next run.
+
+Each worker process writes one file, whole or not at all, and reads the others'. No pickle: a JSON text and a profile in
+Arrow's format, behind a digest that is checked first. The folder may be on any file system that Arrow knows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import struct
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import reduce
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from thalweg.ordering import Profile, ProfileError
+
+MAGIC = b"thalweg1"
+SUFFIX = ".learned"
+PLAN, WARM = "plan-", "warm-"  # files of what a sample told of all predicates, and of what earlier workers have learnt
+
+
+class StateError(ValueError):
+    """Saved state that cannot be used: damaged, from a newer version, or of another query."""
+
+
+@dataclass
+class Learned:
+    """What one worker process, or a sample, has learnt of a query's predicates."""
+
+    run: str  # the key of the query that learnt it
+    predicates: list[str]  # their names, as written
+    order: list[int]
+    profile: Profile
+    rows: int = 0
+    kept: int = 0
+    evaluated: list[int] = field(default_factory=list)  # for each predicate, as written
+    dropped: list[int] = field(default_factory=list)
+    failed: list[int] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    costs: list[float | None] = field(default_factory=list)  # a row, None where nothing is known
+    call_costs: list[float] = field(default_factory=list)
+    profile_seconds: float = 0.0
+    changes: list[dict[str, Any]] = field(default_factory=list)  # when, from which order to which, and why
+    at: float = field(default_factory=time.time)
+
+    def to_bytes(self) -> bytes:
+        """The file's content."""
+        about = asdict(self) | {"profile": None}
+        text = json.dumps(about).encode()
+        body = struct.pack("<I", len(text)) + text + self.profile.to_bytes()
+        return MAGIC + hashlib.sha256(body).digest() + body
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Learned:
+        """What `to_bytes` wrote, checked before anything is made of it."""
+        magic, digest, body = data[:8], data[8:40], data[40:]
+        if magic != MAGIC:
+            raise StateError("this is no saved state, or one of another version; delete it to start afresh")
+        if hashlib.sha256(body).digest() != digest:
+            raise StateError("the saved state is damaged or cut short; delete it to start afresh")
+        (length,) = struct.unpack_from("<I", body)
+        try:
+            about = json.loads(body[4 : 4 + length])
+            return cls(**about | {"profile": Profile.from_bytes(body[4 + length :])})
+        except (ProfileError, TypeError) as error:
+            raise StateError(f"the saved state cannot be read: {error}") from None
+
+
+def merge(several: Sequence[Learned]) -> Learned:
+    """What workers of earlier runs have learnt, put together: the newest order and the newest profile tuples."""
+    newest = max(several, key=lambda one: one.at)
+    profile = reduce(Profile.merge, (one.profile for one in sorted(several, key=lambda one: -one.at)))
+    return Learned(
+        run="",
+        predicates=newest.predicates,
+        order=newest.order,
+        profile=profile,
+        costs=newest.costs,
+        call_costs=newest.call_costs,
+        at=newest.at,
+    )
+
+
+def digest(names: Iterable[str]) -> str:
+    """A short name for a list of predicates."""
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
+
+
+class StateFolder:
+    """A folder of such files, by path or by URL.
+
+    >>> import tempfile
+    >>> folder = StateFolder(tempfile.mkdtemp())
+    >>> folder.write("greeting", b"good morning")
+    >>> folder.read()
+    {'greeting': b'good morning'}
+    """
+
+    def __init__(self, url: str | os.PathLike[str]) -> None:
+        self.url = os.fspath(url)
+        split = urlsplit(self.url)
+        self._local = Path(split.path if split.scheme == "file" else self.url)
+        self._is_local = split.scheme in {"", "file"} or re.match(r"^[A-Za-z]:\\", self.url) is not None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write one file, whole or not at all."""
+        if self._is_local:
+            self._local.mkdir(parents=True, exist_ok=True)
+            scratch = self._local / f".{name}.{os.getpid()}.tmp"
+            scratch.write_bytes(content)
+            scratch.replace(self._local / name)
+            return
+        system, path = self._system()
+        system.create_dir(path, recursive=True)
+        scratch_path = f"{path}/.{name}.{os.getpid()}.tmp"
+        with system.open_output_stream(scratch_path) as file:
+            file.write(content)
+        system.move(scratch_path, f"{path}/{name}")
+
+    def versions(self) -> dict[str, object]:
+        """Every file with something that changes when it is written again."""
+        if self._is_local:
+            try:
+                with os.scandir(self._local) as entries:
+                    return {entry.name: entry.stat().st_mtime_ns for entry in entries if _is_ours(entry.name)}
+            except FileNotFoundError:
+                return {}
+        import pyarrow.fs
+
+        system, path = self._system()
+        selector = pyarrow.fs.FileSelector(path, allow_not_found=True)
+        return {file.base_name: file.mtime_ns for file in system.get_file_info(selector) if _is_ours(file.base_name)}
+
+    def read(self, names: Iterable[str] | None = None) -> dict[str, bytes]:
+        """The files' contents; one that is being replaced or removed at this moment is left out."""
+        contents = {}
+        for name in self.versions() if names is None else names:
+            try:
+                contents[name] = self._read(name)
+            except FileNotFoundError:
+                continue
+        return contents
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Remove files; those that are gone already are no matter."""
+        for name in names:
+            try:
+                if self._is_local:
+                    (self._local / name).unlink()
+                else:
+                    system, path = self._system()
+                    system.delete_file(f"{path}/{name}")
+            except FileNotFoundError:
+                continue
+
+    def _read(self, name: str) -> bytes:
+        if self._is_local:
+            return (self._local / name).read_bytes()
+        system, path = self._system()
+        with system.open_input_stream(f"{path}/{name}") as file:
+            content: bytes = file.read()
+        return content
+
+    def _system(self) -> tuple[Any, str]:
+        import pyarrow.fs
+
+        system, path = pyarrow.fs.FileSystem.from_uri(self.url)
+        return system, path
+
+
+def _is_ours(name: str) -> bool:
+    return not name.startswith(".")

@@ -1,0 +1,496 @@
+"""`tw.where`: keeps the rows that all predicates keep, in the cheapest order, and finds out as it runs which that is."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import io
+import os
+import re
+import shutil
+import tempfile
+import time
+import uuid
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from thalweg.ordering import POLICIES, AsWritten, Policy, Profile
+from thalweg.ordering import policy as policy_by_name
+from thalweg.ordering.places import placed_order
+from thalweg.ordering.precedence import required_before
+from thalweg.ordering.replay import replay
+from thalweg.ordering.sampling import FULL
+from thalweg.ordering.types import Integers
+from thalweg.spark.forms import Form, JoinForm, NativeForm, PythonForm, code_form, form_of
+from thalweg.spark.fused import FusedSpec, PolicySpec
+from thalweg.spark.native import SMALL_INPUT, Sample, estimated_size, sample_rows
+from thalweg.spark.plan import Plan, stages_of
+from thalweg.spark.predicates import (
+    FunctionPredicate,
+    LookupPredicate,
+    Predicate,
+    PrefixPredicate,
+    as_predicate,
+    columns_of,
+    parts_of,
+)
+from thalweg.spark.state import PLAN, SUFFIX, WARM, Learned, StateError, StateFolder, digest, merge
+from thalweg.spark.trial import try_all
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+OnError = Literal["raise", "drop", "quarantine"]
+
+MOST_WHERES = 1000  # that the driver remembers for `tw.explain`
+CROSSING_SECONDS = 200e-9  # that a row takes to Python and back, roughly
+TAG = re.compile(r"thalweg:([0-9a-f]{12})")
+WORTH_SAMPLING = 2  # conditions or lookups that take time: with fewer there is nothing to choose
+
+
+@dataclass
+class Where:
+    """The driver's side of one `tw.where`: what was asked for, how it runs, and where to find what it learns."""
+
+    key: str
+    predicates: tuple[Predicate, ...]
+    forms: tuple[Form, ...]
+    policy: PolicySpec  # over all predicates
+    on_error: OnError
+    quarantine: str | None
+    quarantine_columns: tuple[str, ...]
+    folder: StateFolder
+    order: tuple[int, ...] = ()
+    why: str = ""  # the order of the stages is as it is
+    learned: Learned | None = None  # of all predicates together, from a sample
+    notes: list[str] = field(default_factory=list)  # fallbacks: nothing is silent
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The predicates' names, as written."""
+        return tuple(one.name for one in self.predicates)
+
+    @property
+    def required(self) -> Integers:
+        """For each predicate, the mask of those that must run before it."""
+        return required_before(len(self.forms), self.policy.options["after"], self.policy.options["pinned"])
+
+    @property
+    def plan(self) -> Plan:
+        """How the predicates run at present."""
+        return Plan(
+            self.key,
+            stages_of(self.order, self.forms),
+            self.forms,
+            self.specify,
+            self.on_error,
+            self.quarantine_columns,
+        )
+
+    def choose_unsampled(self) -> None:
+        """An order without knowing anything: what is surely cheap first, Python last, and as written otherwise."""
+        adapts = self.policy.kind is not AsWritten
+
+        def rank(one: int) -> int:
+            form = self.forms[one]
+            if isinstance(form, NativeForm):
+                return 0 if form.facts.cheap or not adapts else 1
+            return 2 if isinstance(form, JoinForm) else 3
+
+        required, placed, order = self.required.tolist(), 0, list[int]()
+        while len(order) < len(self.forms):
+            free = [one for one in range(len(self.forms)) if one not in order and not required[one] & ~placed]
+            order.append(min(free, key=lambda one: (rank(one), one)))
+            placed |= 1 << order[-1]
+        self.order, self.why = tuple(order), "nothing sampled: cheap conditions first, Python last, else as written"
+
+    def wants_sample(self) -> bool:
+        """Whether there is an order to choose that workers cannot find by themselves."""
+        slow = [form for form in self.forms if isinstance(form, JoinForm)]
+        slow += [form for form in self.forms if isinstance(form, NativeForm) and not form.facts.cheap]
+        return self.policy.kind is not AsWritten and len(slow) >= WORTH_SAMPLING
+
+    def take_sample(self, frame: DataFrame, size: int | None) -> Sample:
+        """Run all conditions on a sample, and bring along what the others need."""
+        conditions = [form.strict for form in self.forms if isinstance(form, NativeForm)]
+        columns = dict.fromkeys(
+            column
+            for one, form in zip(self.predicates, self.forms, strict=True)
+            if not isinstance(form, NativeForm)
+            for part in parts_of(one)
+            for column in columns_of(part)
+        )
+        return sample_rows(frame, conditions, list(columns), size)
+
+    def consider(self, sampled: Sample) -> None:
+        """Choose the order of all predicates by a sample."""
+        masks, costs = try_all(self.forms, sampled)
+        if self.policy.options.get("costs") is not None:
+            costs = np.array(self.policy.options["costs"], np.float64)
+        now = time.time()
+        profile = Profile(len(costs), max(masks.size, 1), costs=costs)
+        profile.insert(masks, np.broadcast_to(costs, (masks.size, costs.size)), now)
+        self.learned = Learned(self.key, list(self.names), [], profile, costs=costs.tolist())
+        self.choose_by(profile, f"sampled {masks.size:,} rows, {sampled.how}")
+
+    def choose_by(self, profile: Profile, why: str) -> None:
+        """Choose the order of all predicates by a profile of them all."""
+        masks, costs = profile.masks, profile.mean_times
+        policy = self.policy.make()
+        replay(policy, masks, costs)
+        away = [isinstance(form, PythonForm) for form in self.forms]
+        order = placed_order(masks, policy.order, costs, away, CROSSING_SECONDS, self.required)
+        if self.on_error == "quarantine":  # which rows to put there is clear only when all conditions have been tried
+            order = tuple(sorted(order, key=lambda one: away[one]))
+        self.order, self.why = order, why
+        if self.learned is not None:
+            self.learned.order = list(order)
+
+    def specify(self, stage: Sequence[int]) -> FusedSpec:
+        """What a worker needs to know of the predicates of one Python stage, besides how to judge."""
+        members = sorted(stage)
+        place = {one: at for at, one in enumerate(members)}
+        options: dict[str, Any] = dict(self.policy.options)
+        options["after"] = {
+            place[one]: [place[other] for other in others if other in place]
+            for one, others in options["after"].items()
+            if one in place
+        }
+        options["pinned"] = [place[one] for one in options["pinned"] if one in place]
+        options["order"] = [place[one] for one in stage]
+        if options.get("costs") is not None:
+            options["costs"] = [options["costs"][one] for one in members]
+        return FusedSpec(
+            key=f"{self.key}.{members[0]}",
+            judges=tuple,
+            columns=(),
+            policy=PolicySpec(self.policy.kind, len(stage), options),
+            state=self.folder.url,
+            on_error=self.on_error,
+            quarantine=self.quarantine,
+            names=tuple(self.predicates[one].name for one in members),
+            numbers=tuple(members),
+        )
+
+    def python_runs(self) -> bool:
+        """Whether any predicate runs in Python workers."""
+        return any(isinstance(form, PythonForm) for form in self.forms)
+
+    def reports(self) -> list[Learned]:
+        """What the workers of this run have reported so far."""
+        found = read_learned(self.folder, self.notes).values()
+        return [learned for learned in found if learned.run.startswith(f"{self.key}.")]
+
+    def keep_plan(self) -> None:
+        """Save what is known of all predicates together, for the next run."""
+        if self.learned is not None:
+            with contextlib.suppress(OSError):
+                self.folder.write(f"{PLAN}{digest(self.names)}{SUFFIX}", self.learned.to_bytes())
+
+
+def where(
+    frame: DataFrame,
+    *predicates: Any,  # noqa: ANN401 - predicates, Columns and texts
+    policy: str | Policy | type[Policy] = "a-greedy",
+    on_error: OnError = "raise",
+    quarantine: str | os.PathLike[str] | None = None,
+    quarantine_columns: Sequence[str] = (),
+    state: str | os.PathLike[str] | None = None,
+    sample: bool | None = None,
+) -> DataFrame:
+    """Keep the rows that all predicates keep, evaluated in the cheapest order.
+
+    The rows are those of ``frame.where(a & b & c)``, whatever the order; a row for which a predicate is NULL is not
+    kept. A row that one predicate rejects never raises another's error.
+
+    Parameters
+    ----------
+    frame
+        Any DataFrame, batch or streaming, classic or Connect.
+    predicates
+        What `tw.predicate`, `tw.expr`, `tw.regex`, `tw.lookup`, `tw.prefix_match`, `tw.any_of` and `tw.not_` make, and
+        Columns and conditions as text.
+    policy
+        What orders them: a name, a policy of `thalweg.ordering` or its class. ``"as-written"`` switches it off.
+    on_error
+        What becomes of a row that no predicate rejects and that one fails on: ``"raise"`` an error that names the
+        predicate and the row, ``"drop"`` it, or ``"quarantine"`` it.
+    quarantine
+        The folder or the table for these rows, with the predicate and the reason; they have the columns that Python
+        predicates use, and `quarantine_columns`.
+    state
+        A folder, shared by driver and workers, where to keep what is learnt, so that the next run starts with it. By
+        default it is kept as long as this program runs.
+    sample
+        Whether to run a small job first that tells in which order Spark shall evaluate conditions and lookups. By
+        default, where it is likely to pay.
+
+    Examples
+    --------
+    >>> kept = where(orders, "amount > 100", is_spam)  # doctest: +SKIP
+    """
+    made = make_where(
+        frame,
+        predicates,
+        policy=policy,
+        on_error=on_error,
+        quarantine=quarantine,
+        quarantine_columns=quarantine_columns,
+        state=state,
+        joins=not frame.isStreaming,
+    )
+    decide(made, frame, sample=sample)
+    return made.plan.apply(frame)
+
+
+def make_where(
+    frame: DataFrame,
+    predicates: Sequence[Any],
+    *,
+    policy: str | Policy | type[Policy],
+    on_error: OnError,
+    quarantine: str | os.PathLike[str] | None,
+    quarantine_columns: Sequence[str],
+    state: str | os.PathLike[str] | None,
+    joins: bool,
+) -> Where:
+    """What was asked for, checked, and remembered for `tw.explain`; the order is still to be decided."""
+    if not hasattr(frame, "isStreaming"):
+        raise TypeError(f"tw.where takes a Spark DataFrame first, not {type(frame).__name__}")
+    if not predicates:
+        raise ValueError("tw.where needs at least one predicate: tw.where(df, 'amount > 100', ...)")
+    if on_error not in get_args(OnError):
+        raise ValueError(f"on_error is one of {', '.join(get_args(OnError))}, not {on_error!r}")
+    if (on_error == "quarantine") != (quarantine is not None):
+        raise ValueError("on_error='quarantine' and quarantine='folder or table' go together")
+    checked = distinct_names([as_predicate(one) for one in predicates])
+    check_columns(frame, checked, quarantine_columns)
+    check_picklable(checked)
+    key = uuid.uuid4().hex[:12]
+    folder = StateFolder(os.path.join(_scratch(), key) if state is None else state)  # noqa: PTH118 - may be a URL
+    kind, options = policy_of(policy)
+    forms = [form_of(frame, one, kind, folder.url, joins=joins) for one in checked]
+    if on_error == "quarantine":  # a worker writes it, so a worker has to be told where a condition has raised
+        raising = [one for one, form in enumerate(forms) if isinstance(form, NativeForm) and form.raised is not None]
+        forms += [code_form(checked[one].name, forms[one]) for one in raising]  # type: ignore[arg-type]
+        checked += [replace(checked[one], name=f"{checked[one].name} (errors)", pinned=False) for one in raising]
+    made = Where(
+        key=key,
+        predicates=tuple(checked),
+        forms=tuple(forms),
+        policy=PolicySpec(kind, len(forms), options | constraints(checked, forms)),
+        on_error=on_error,
+        quarantine=None if quarantine is None else quarantine_folder(frame, os.fspath(quarantine)),
+        quarantine_columns=tuple(quarantine_columns) if on_error == "quarantine" else (),
+        folder=folder,
+    )
+    _wheres[key] = made
+    while len(_wheres) > MOST_WHERES:
+        _wheres.popitem(last=False)
+    return made
+
+
+def decide(made: Where, frame: DataFrame, *, sample: bool | None = None) -> None:
+    """Choose how the predicates run: as learnt before, by a sample, or by what is known without one."""
+    saved = gather(made)
+    if saved is not None:
+        made.learned = saved
+        made.choose_by(saved.profile, f"as learnt {time.strftime('%Y-%m-%d %H:%M', time.localtime(saved.at))}")
+        return
+    if sample is False or frame.isStreaming or not (sample or made.wants_sample()):
+        made.choose_unsampled()
+        return
+    size = estimated_size(frame)
+    if not sample and size is not None and size < SMALL_INPUT:
+        made.choose_unsampled()
+        made.why = f"{made.why}; the input is too small for a sample"
+        return
+    made.consider(made.take_sample(frame, size))
+    made.keep_plan()
+
+
+def gather(made: Where) -> Learned | None:
+    """Put together what earlier runs have left in the folder; returns what they knew of all predicates, if anything."""
+    plan = None
+    earlier: dict[tuple[str, ...], list[Learned]] = {}
+    merged: list[str] = []
+    for name, learned in read_learned(made.folder, made.notes).items():
+        if name.startswith(PLAN):
+            plan = learned if tuple(learned.predicates) == made.names else plan
+        else:
+            earlier.setdefault(tuple(learned.predicates), []).append(learned)
+            merged.append(name)
+    if len(merged) > len(earlier):
+        for names, several in earlier.items():
+            made.folder.write(f"{WARM}{digest(names)}{SUFFIX}", merge(several).to_bytes())
+        kept = {f"{WARM}{digest(names)}{SUFFIX}" for names in earlier}
+        made.folder.delete(name for name in merged if name not in kept)
+    return plan
+
+
+def read_learned(folder: StateFolder, notes: list[str]) -> dict[str, Learned]:
+    """All that is in a folder; what cannot be read is noted and left alone."""
+    found = {}
+    for name, content in folder.read(name for name in folder.versions() if name.endswith(SUFFIX)).items():
+        try:
+            found[name] = Learned.from_bytes(content)
+        except StateError as error:
+            note = f"{folder.url}/{name} is not used: {error}"
+            if note not in notes:
+                notes.append(note)
+    return found
+
+
+def reset(what: DataFrame | str | os.PathLike[str]) -> None:
+    """Forget what was learnt: of a DataFrame that `tw.where` made, or in a folder given as ``state=``."""
+    folders = [StateFolder(what)] if isinstance(what, str | os.PathLike) else [made.folder for made in wheres_of(what)]
+    for folder in folders:
+        folder.delete([name for name in folder.versions() if name.endswith(SUFFIX)])
+
+
+def wheres_of(what: Any) -> list[Where]:  # noqa: ANN401 - a DataFrame or a streaming query
+    """Every `tw.where` in the plan of a DataFrame or of a running query, the innermost last."""
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        what.explain(True)  # noqa: FBT003 - a streaming query takes it by position only
+    keys = dict.fromkeys(TAG.findall(text.getvalue()))
+    found = [_wheres[key] for key in keys if key in _wheres]
+    if not found:
+        raise ValueError(
+            "there is no tw.where of this program in the plan; pass what tw.where returned, or a query on it"
+        )
+    return found
+
+
+def policy_of(choice: str | Policy | type[Policy]) -> tuple[type[Policy], dict[str, Any]]:
+    """The class of a policy, and the options of one that was made already."""
+    if isinstance(choice, Policy):
+        profile, sampler = choice.profile, choice.sampler
+        return type(choice), {
+            "window": profile.window,
+            "max_age": profile.max_age,
+            "p": float(sampler.arrays.probability[FULL]),
+            "adaptive_p": sampler.adaptive,
+            "alpha": choice.state.alpha,
+        }
+    if isinstance(choice, type) and issubclass(choice, Policy):
+        return choice, {}
+    if isinstance(choice, str):
+        return type(policy_by_name(choice, 1)), {}
+    raise TypeError(
+        f"policy is a name, a policy or its class, not {choice!r}; names: {', '.join(p.name for p in POLICIES)}"
+    )
+
+
+def constraints(predicates: Sequence[Predicate], forms: Sequence[Form]) -> dict[str, Any]:
+    """Which predicates hold their place or run after others, and what they cost if that was said."""
+    names = [one.name for one in predicates]
+    after: dict[int, list[int]] = {}
+    for number, one in enumerate(predicates):
+        for other in one.after:
+            name = other.name if isinstance(other, Predicate) else other
+            if name not in names:
+                near = get_close_matches(name, names, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise ValueError(f"predicate {one.name!r} is to run after {name!r}, which is not in the query{hint}")
+            after.setdefault(number, []).append(names.index(name))
+    pinned = [
+        number
+        for number, (one, form) in enumerate(zip(predicates, forms, strict=True))
+        if one.holds_place or (isinstance(form, NativeForm) and not form.facts.deterministic)
+    ]
+    costs = [one.cost for one in predicates]
+    if None not in costs:
+        return {"after": after, "pinned": pinned, "costs": costs}
+    if any(cost is not None for cost in costs):
+        without = ", ".join(repr(one.name) for one in predicates if one.cost is None)
+        raise ValueError(
+            f"a cost is given for some predicates but not for {without}: give it for all, in one unit, or for none, and "
+            f"time is measured"
+        )
+    return {"after": after, "pinned": pinned}
+
+
+def distinct_names(predicates: list[Predicate]) -> list[Predicate]:
+    """The predicates, those whose name is taken with a number behind it."""
+    taken: Counter[str] = Counter()
+    distinct = []
+    for one in predicates:
+        taken[one.name] += 1
+        distinct.append(one if taken[one.name] == 1 else replace(one, name=f"{one.name} ({taken[one.name]})"))
+    return distinct
+
+
+def check_columns(frame: DataFrame, predicates: Sequence[Predicate], others: Sequence[str]) -> None:
+    """Refuse predicates on columns that are not there or have no fitting type."""
+    from pyspark.errors import AnalysisException
+
+    wanted = [(one, column) for one in predicates for part in parts_of(one) for column in columns_of(part)]
+    try:
+        selected = frame.select(*dict.fromkeys(column for _, column in wanted), *others).schema
+    except AnalysisException:
+        for one, column in wanted:
+            try:
+                _ = frame.select(column).schema
+            except AnalysisException:
+                near = get_close_matches(column, frame.columns, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise ValueError(
+                    f"predicate {one.name!r} needs a column {column!r}; the DataFrame has {', '.join(frame.columns)}{hint}"
+                ) from None
+        raise
+    types = dict(zip(dict.fromkeys(column for _, column in wanted), selected.fields, strict=False))
+    for one in predicates:
+        for part in parts_of(one):
+            check_types(part, [types[column].dataType for column in columns_of(part)])
+
+
+def check_types(one: Predicate, types: Sequence[Any]) -> None:
+    """Refuse a lookup by columns that cannot be compared with the table's."""
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    try:
+        if isinstance(one, LookupPredicate):
+            one.keys.check([to_arrow_type(kind) for kind in types])
+        elif isinstance(one, PrefixPredicate):
+            one.prefixes.check(to_arrow_type(types[0]))
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"predicate {one.name!r}: {error}") from None
+
+
+def check_picklable(predicates: Sequence[Predicate]) -> None:
+    """Refuse a function that cannot be sent to workers."""
+    from pyspark import cloudpickle
+
+    for one in predicates:
+        for part in parts_of(one):
+            if isinstance(part, FunctionPredicate):
+                try:
+                    cloudpickle.dumps(part.function)
+                except Exception as error:
+                    raise TypeError(
+                        f"predicate {part.name!r} cannot be sent to workers ({error}): make what it holds inside the "
+                        f"function, or keep it in a module's variable that the function fills on first use"
+                    ) from None
+
+
+def quarantine_folder(frame: DataFrame, where: str) -> str:
+    """The folder of a quarantine; a table is made if it is not there, and its folder taken."""
+    return where
+
+
+_wheres: OrderedDict[str, Where] = OrderedDict()
+
+
+@cache
+def _scratch() -> str:
+    """A folder for what is learnt, as long as this program runs."""
+    folder = tempfile.mkdtemp(prefix="thalweg-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
