@@ -62,7 +62,9 @@ def describe(where: Where) -> dict[str, Any]:
             order += stage.predicates
             lines += _planned_lines(where, stage.predicates)
     ordered = sorted(lines, key=lambda line: order.index(line["number"]))
-    changes = sorted((_named(one, change) for one in reports for change in one.changes), key=lambda one: one["at"])
+    changes = [_named(one.predicates, change) for one in reports for change in one.changes]
+    changes += [_named(where.names, change) for change in where.changes]
+    changes.sort(key=lambda change: change["at"])
     return {
         "key": where.key,
         "policy": where.policy.kind.name,
@@ -173,11 +175,10 @@ def _costs(names: Sequence[str], reports: Sequence[Learned], newest: Learned) ->
     }
 
 
-def _named(learned: Learned, change: dict[str, Any]) -> dict[str, Any]:
+def _named(names: Sequence[str], change: dict[str, Any]) -> dict[str, Any]:
     """A change of the order in words."""
-    names = learned.predicates
     moved, instead = change.get("moved"), change.get("instead_of")
-    why = "another worker's profile" if moved is None else f"{names[moved]} drops more per cost than {names[instead]}"
+    why = f"{names[moved]} drops more per cost than {names[instead]}" if moved is not None else "of a new sample"
     return {
         "at": change["at"],
         "rows": change["rows"],
@@ -213,7 +214,8 @@ def _text(one: dict[str, Any]) -> str:
         right = [cell.rjust(width) for cell, width in zip(row[3:], widths[3:], strict=True)]
         lines.append("  ".join([*left, *right]).rstrip())
     for cost in one["costs"]:
-        best = "" if cost["optimal"] is None else f", {_seconds(cost['optimal'])} at best ({' > '.join(cost['optimal_order'])})"
+        order = " > ".join(cost["optimal_order"] or ())
+        best = f", {_seconds(cost['optimal'])} at best ({order})" if order else ""
         lines.append(
             f"a row in Python: {_seconds(cost['now'])}; {_seconds(cost['as_written'])} as written{best}; "
             f"by {cost['profile_tuples']:,} profile tuples"
@@ -221,10 +223,9 @@ def _text(one: dict[str, Any]) -> str:
     if one["changes"]:
         last = one["changes"][-1]
         at = time.strftime("%H:%M:%S", time.localtime(last["at"]))
-        lines.append(
-            f"last of {len(one['changes'])} changes: at {at}, after {last['rows']:,} rows of a worker, because {last['why']}: "
-            f"{' > '.join(last['before'])} became {' > '.join(last['after'])}"
-        )
+        rows = "" if last["rows"] is None else f", after {last['rows']:,} rows of a worker"
+        lines.append(f"last of {len(one['changes'])} changes: at {at}{rows}, because {last['why']}:")
+        lines.append(f"    {' > '.join(last['before'])}\n    became {' > '.join(last['after'])}")
     elif one["workers"]:
         lines.append("the order has not changed")
     lines += [f"note: {note}" for note in one["notes"]]

@@ -2,8 +2,8 @@
 
 `pyarrow.compute.is_in` hashes all keys anew at each call, which a small batch against many keys cannot pay. Here every
 key is hashed once, to 64 bits; the hashes are sorted, and a table of their leading bits says where to look. A batch is
-hashed and searched with whole-array operations. A key that fits in 64 bits has a hash of its own; others are compared
-with the key that was found, so the answer is exact. Knows Arrow and NumPy, not Spark.
+hashed, searched and compared with the keys that were found, so that the answer is exact, all with whole-array
+operations. Knows Arrow and NumPy, not Spark.
 """
 
 from __future__ import annotations
@@ -116,8 +116,10 @@ class KeySet:
         col(...).cast('bigint'), or give the table a key of type string
         """
         if len(types) != len(self._types):
-            raise TypeError(f"a key of this lookup has {len(self._types)} columns, not {len(types)}: "
-                            f"{', '.join(self.table.column_names)}")  # fmt: skip
+            raise TypeError(
+                f"a key of this lookup has {len(self._types)} columns, not {len(types)}: "
+                f"{', '.join(self.table.column_names)}"
+            )
         for field, own, other in zip(self.table.schema, self._types, types, strict=True):
             common = common_type(other)
             both_decimal = pa.types.is_decimal(own) and common is not None and pa.types.is_decimal(common)
@@ -173,8 +175,10 @@ class KeySet:
     @cached_property
     def _wide(self) -> KeySet:
         """The same keys, for columns with decimals of another scale: the few that meet them pay for it."""
-        columns = [_cast(flat(column), WIDE_DECIMAL) if pa.types.is_decimal(kind) else column
-                   for column, kind in zip(self.table.columns, self._types, strict=True)]  # fmt: skip
+        columns = [
+            _cast(flat(column), WIDE_DECIMAL) if pa.types.is_decimal(kind) else column
+            for column, kind in zip(self.table.columns, self._types, strict=True)
+        ]
         return KeySet(pa.table(columns, self.table.column_names))
 
     @staticmethod

@@ -28,7 +28,7 @@ from thalweg.ordering.replay import replay
 from thalweg.ordering.sampling import FULL
 from thalweg.ordering.types import Integers
 from thalweg.spark.forms import Form, JoinForm, NativeForm, PythonForm, code_form, form_of
-from thalweg.spark.fused import FusedSpec, PolicySpec
+from thalweg.spark.fused import MOST_CHANGES, FusedSpec, PolicySpec
 from thalweg.spark.native import SMALL_INPUT, Sample, estimated_size, sample_rows
 from thalweg.spark.plan import Plan, stages_of
 from thalweg.spark.predicates import (
@@ -69,6 +69,7 @@ class Where:
     order: tuple[int, ...] = ()
     why: str = ""  # the order of the stages is as it is
     learned: Learned | None = None  # of all predicates together, from a sample
+    changes: list[dict[str, Any]] = field(default_factory=list)  # of the order of stages: when, from which to which
     notes: list[str] = field(default_factory=list)  # fallbacks: nothing is silent
 
     @property
@@ -142,13 +143,17 @@ class Where:
     def choose_by(self, profile: Profile, why: str) -> None:
         """Choose the order of all predicates by a profile of them all."""
         masks, costs = profile.masks, profile.mean_times
-        policy = self.policy.make()
+        before = self.order
+        policy = self.policy.make(before)
         replay(policy, masks, costs)
         away = [isinstance(form, PythonForm) for form in self.forms]
         order = placed_order(masks, policy.order, costs, away, CROSSING_SECONDS, self.required)
         if self.on_error == "quarantine":  # which rows to put there is clear only when all conditions have been tried
             order = tuple(sorted(order, key=lambda one: away[one]))
         self.order, self.why = order, why
+        if before and before != order:
+            change = {"at": time.time(), "rows": None, "before": list(before), "after": list(order)}
+            self.changes = [*self.changes[1 - MOST_CHANGES :], change]
         if self.learned is not None:
             self.learned.order = list(order)
 
@@ -167,7 +172,7 @@ class Where:
         if options.get("costs") is not None:
             options["costs"] = [options["costs"][one] for one in members]
         return FusedSpec(
-            key=f"{self.key}.{members[0]}",
+            key=f"{self.key}.{'-'.join(map(str, members))}",
             judges=tuple,
             columns=(),
             policy=PolicySpec(self.policy.kind, len(stage), options),
