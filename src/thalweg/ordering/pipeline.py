@@ -106,41 +106,48 @@ class Pipeline:
         start = 0
         while start < len(rows):
             stop = start + (1 if self._slices < SINGLES else FIRST_SLICE << min(self._slices - SINGLES, LARGEST_SLICE))
-            whole = start == 0 and stop >= len(rows)
-            kept[start:stop] = self._keep(rows if whole else rows[start:stop])
-            start, self._slices = stop, self._slices + 1
+            self._slices += 1
+            if start == 0 and stop >= len(rows):
+                return self._keep(rows)
+            kept[start:stop] = self._keep(rows[start:stop])
+            start = stop
         return kept
 
     def _keep(self, rows: Rows) -> Booleans:
         policy = self.policy
         evaluated, dropped = np.zeros(policy.filters, np.int64), np.zeros(policy.filters, np.int64)
         seconds = np.zeros(policy.filters)
-        part, alive = rows, np.arange(len(rows))
+        part, alive = rows, None  # all of them
         profiled: list[tuple[int, tuple[int, ...], Integers]] = []  # who dropped them, who is to look too, which rows
+        may_profile = self._may_profile()
         for position, one in enumerate(policy.order):
-            if not alive.size:
+            count = len(part)
+            if not count:
                 break
             passed, seconds[one] = self._evaluate(one, part)
-            evaluated[one], dropped[one] = alive.size, alive.size - np.count_nonzero(passed)
-            if not dropped[one]:
+            kept = int(np.count_nonzero(passed))
+            evaluated[one], dropped[one] = count, count - kept
+            if kept == count:
                 continue
-            chosen = policy.sampler.choose(int(dropped[one]))
-            if chosen.size:
-                profiled.append((one, policy.needs(position), alive[~passed][chosen]))
-            alive = alive[passed]
+            if may_profile and (chosen := policy.sampler.choose(count - kept)).size:
+                gone = np.flatnonzero(~passed)[chosen]
+                profiled.append((one, policy.needs(position), gone if alive is None else alive[gone]))
+            alive = np.flatnonzero(passed) if alive is None else alive[passed]
             part = rows[alive]
         self.tuples += len(rows)
         self.evaluated += evaluated
         self.dropped += dropped
         self.seconds += seconds
-        if profiled and self._may_profile():
+        if profiled:
             before = self._clock()
             self._profile(rows, profiled)
             self.profile_seconds += self._clock() - before
         policy.observe(evaluated, dropped, seconds)
-        kept = np.zeros(len(rows), np.bool_)
-        kept[alive] = True
-        return kept
+        if alive is None:
+            return np.ones(len(rows), np.bool_)
+        result = np.zeros(len(rows), np.bool_)
+        result[alive] = True
+        return result
 
     def _may_profile(self) -> bool:
         """Whether profiling has stayed within its share; where filters are cheap, their order matters little."""

@@ -1,7 +1,8 @@
 """A disjunction in a worker, whose inner order adapts by the dual rule.
 
 A conjunction runs first what drops most per cost; a disjunction runs first what accepts most. Both are one problem: a
-row leaves as soon as somebody decides it. So a policy orders the members here too, and to be *dropped* means to be true.
+row leaves as soon as somebody decides it. So a policy orders the members here too, and to be *dropped* means to be
+true.
 """
 
 from __future__ import annotations

@@ -15,67 +15,20 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 # Catalyst's expressions that compare, and hence take nanoseconds; none of them raises.
-CHEAP = frozenset(
-    [
-        "Alias",
-        "And",
-        "AttributeReference",
-        "Between",
-        "BitwiseAnd",
-        "BitwiseOr",
-        "BitwiseXor",
-        "CaseWhen",
-        "Coalesce",
-        "CommonExpressionDef",
-        "CommonExpressionRef",
-        "EqualNullSafe",
-        "EqualTo",
-        "GetStructField",
-        "GreaterThan",
-        "GreaterThanOrEqual",
-        "If",
-        "In",
-        "InSet",
-        "IsNaN",
-        "IsNotNull",
-        "IsNull",
-        "LessThan",
-        "LessThanOrEqual",
-        "Literal",
-        "Not",
-        "Or",
-        "With",
-    ]
-)
+# fmt: off
+CHEAP = frozenset({
+    "Alias", "And", "AttributeReference", "Between", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "CaseWhen",
+    "Coalesce", "CommonExpressionDef", "CommonExpressionRef", "EqualNullSafe", "EqualTo", "GetStructField",
+    "GreaterThan", "GreaterThanOrEqual", "If", "In", "InSet", "IsNaN", "IsNotNull", "IsNull", "LessThan",
+    "LessThanOrEqual", "Literal", "Not", "Or", "With",
+})
 # And more that do not raise, but take longer.
-SAFE = CHEAP | frozenset(
-    [
-        "ArrayContains",
-        "Concat",
-        "Contains",
-        "DayOfMonth",
-        "EndsWith",
-        "Hour",
-        "Length",
-        "Lower",
-        "Md5",
-        "Minute",
-        "Month",
-        "Murmur3Hash",
-        "Second",
-        "Sha1",
-        "Sha2",
-        "Size",
-        "StartsWith",
-        "StringTrim",
-        "StringTrimLeft",
-        "StringTrimRight",
-        "Substring",
-        "Upper",
-        "XxHash64",
-        "Year",
-    ]
-)
+SAFE = CHEAP | {
+    "ArrayContains", "Concat", "Contains", "DayOfMonth", "EndsWith", "Hour", "Length", "Lower", "Md5", "Minute",
+    "Month", "Murmur3Hash", "Second", "Sha1", "Sha2", "Size", "StartsWith", "StringTrim", "StringTrimLeft",
+    "StringTrimRight", "Substring", "Upper", "XxHash64", "Year",
+}
+# fmt: on
 DIVISIONS = frozenset({"Divide", "IntegralDivide", "Pmod", "Remainder"})  # they raise for a divisor of zero
 PATTERNS = frozenset({"Like", "RLike"})  # they raise for a malformed pattern
 WIDENING = {  # casts that always succeed
@@ -154,7 +107,7 @@ def _is_harmless(node: Node, known: frozenset[str]) -> bool:
 def _always_succeeds(cast: Node) -> bool:
     child = cast.children[0]
     source, target = child.about.get("dataType"), cast.about["dataType"]
-    if child.kind == "Literal" or source == target or target == "string":
+    if child.kind == "Literal" or target in (source, "string"):  # a type may be a dictionary, hence no set
         return True
     return isinstance(source, str) and target in WIDENING.get(source, set())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -57,7 +57,7 @@ def describe(where: Where) -> dict[str, Any]:
             newest = max(mine, key=lambda one: one.at)
             order += [members[place] for place in newest.order]
             lines += _python_lines(where, members, mine)
-            costs.append(_costs(names, mine, newest))
+            costs += _costs(names, mine, newest)
         else:
             order += stage.predicates
             lines += _planned_lines(where, stage.predicates)
@@ -153,9 +153,11 @@ def _conditional(profile: Profile, order: Sequence[int]) -> dict[int, float | No
     return shares
 
 
-def _costs(names: Sequence[str], reports: Sequence[Learned], newest: Learned) -> dict[str, Any]:
-    """What a row costs on average: in this order, as written, and in the best order of the profile."""
+def _costs(names: Sequence[str], reports: Sequence[Learned], newest: Learned) -> list[dict[str, Any]]:
+    """What a row costs on average: in this order, as written, and in the best order of the profile, if there is one."""
     profile = reduce(Profile.merge, (one.profile for one in reports))
+    if not len(profile):
+        return []
     rows, kept = sum(one.rows for one in reports), sum(one.kept for one in reports)
     each = profile.mean_times
     through = kept / rows if rows else 0.0
@@ -165,20 +167,23 @@ def _costs(names: Sequence[str], reports: Sequence[Learned], newest: Learned) ->
 
     written = tuple(range(len(names)))
     best = optimal_order(profile.masks, each) if len(names) <= MOST_FILTERS else None
-    return {
-        "predicates": list(names),
-        "profile_tuples": len(profile),
-        "now": average(newest.order),
-        "as_written": average(written),
-        "optimal": None if best is None else average(best),
-        "optimal_order": None if best is None else [names[one] for one in best],
-    }
+    return [
+        {
+            "predicates": list(names),
+            "profile_tuples": len(profile),
+            "now": average(newest.order),
+            "as_written": average(written),
+            "optimal": None if best is None else average(best),
+            "optimal_order": None if best is None else [names[one] for one in best],
+        }
+    ]
 
 
-def _named(names: Sequence[str], change: dict[str, Any]) -> dict[str, Any]:
+def _named(names: Sequence[str], change: Mapping[str, Any]) -> dict[str, Any]:
     """A change of the order in words."""
-    moved, instead = change.get("moved"), change.get("instead_of")
-    why = f"{names[moved]} drops more per cost than {names[instead]}" if moved is not None else "of a new sample"
+    why = "of a new sample"
+    if change.get("moved") is not None:
+        why = f"{names[change['moved']]} drops more per cost than {names[change['instead_of']]}"
     return {
         "at": change["at"],
         "rows": change["rows"],
@@ -223,8 +228,8 @@ def _text(one: dict[str, Any]) -> str:
     if one["changes"]:
         last = one["changes"][-1]
         at = time.strftime("%H:%M:%S", time.localtime(last["at"]))
-        rows = "" if last["rows"] is None else f", after {last['rows']:,} rows of a worker"
-        lines.append(f"last of {len(one['changes'])} changes: at {at}{rows}, because {last['why']}:")
+        when = "" if last["rows"] is None else f", after {last['rows']:,} rows of a worker"
+        lines.append(f"last of {len(one['changes'])} changes: at {at}{when}, because {last['why']}:")
         lines.append(f"    {' > '.join(last['before'])}\n    became {' > '.join(last['after'])}")
     elif one["workers"]:
         lines.append("the order has not changed")

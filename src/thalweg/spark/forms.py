@@ -16,7 +16,7 @@ import pyarrow as pa
 from thalweg.spark.any_of import AnyOf
 from thalweg.spark.catalyst import Facts, facts_of
 from thalweg.spark.fused import PolicySpec
-from thalweg.spark.judges import TRUE, CodeJudge, FunctionJudge, Judge, NotJudge
+from thalweg.spark.judges import TRUE, CodeJudge, FunctionJudge, Judge, NotJudge, Takes
 from thalweg.spark.keys import KeySet
 from thalweg.spark.native import code_of, condition_of
 from thalweg.spark.predicates import (
@@ -168,7 +168,7 @@ class KeysLookup:
         self._version: object = None
         self._looked = -math.inf
 
-    def __call__(self, *columns: pa.Array) -> pa.BooleanArray:
+    def __call__(self, *columns: pa.Array) -> pa.BooleanArray:  # noqa: D102 - the class says it
         if time.monotonic() - self._looked > LOOK_EVERY:
             self._looked = time.monotonic()
             self._follow()
@@ -199,10 +199,10 @@ def _code_judge(name: str, columns: Sequence[int], codes: Sequence[int]) -> Judg
 def _function_judge(
     name: str,
     function: Callable[..., Any],
-    takes: Any,
-    negate: bool,
+    takes: Takes,
+    negate: bool,  # noqa: FBT001 - given by partial
     columns: Sequence[int],
-    codes: Sequence[int],  # noqa: ANN401, ARG001, FBT001
+    codes: Sequence[int],  # noqa: ARG001
 ) -> Judge:
     judge = FunctionJudge(name, function, takes, columns)
     return NotJudge(name, judge) if negate else judge

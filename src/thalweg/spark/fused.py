@@ -51,7 +51,7 @@ class FusedSpec:
 
     key: str
     judges: Callable[[], Sequence[Judge]]  # makes them, once in a process
-    columns: tuple[str, ...]  # what the query calls the columns that come
+    columns: tuple[str, ...]  # the names of the columns that come; codes of conditions may follow them
     policy: PolicySpec
     state: str  # the folder
     on_error: str = "raise"
@@ -185,7 +185,7 @@ class Fused:
         self.pipeline.policy = self.spec.policy.make(learned.order)
         if learned.costs and None not in learned.costs:
             costs: Floats = np.array(learned.costs, np.float64)
-            self.pipeline.warm_up(costs, learned.call_costs)
+            self.pipeline.warm_up(costs, learned.call_costs or np.zeros(costs.size))
 
     def _stays(self, number: int, judge: Judge) -> Callable[[View], Booleans]:
         """The judge as a filter: rows that it rejects go; those that it fails on stay, others may reject them."""
@@ -207,7 +207,7 @@ class Fused:
         """Do with the rows that failed what the user wants done."""
         if self.spec.on_error == "raise":
             row, failure = next(iter(failures.items()))
-            values = {name: column[row].as_py() for name, column in zip(self.spec.columns, columns, strict=True)}
+            values = {name: column[row].as_py() for name, column in zip(self.spec.columns, columns, strict=False)}
             raise PredicateError(
                 f"predicate {self.spec.names[failure.predicate]!r} failed with {failure.reason} on the row {values!r}, "
                 f"which no other predicate rejects. Mend the predicate, or pass on_error='drop' or "
@@ -217,7 +217,7 @@ class Fused:
         kept[rows] = False
         if quarantine:
             quarantine.add(
-                {name: column.take(pa.array(rows)) for name, column in zip(self.spec.columns, columns, strict=True)},
+                {name: column.take(pa.array(rows)) for name, column in zip(self.spec.columns, columns, strict=False)},
                 [(self.spec.names[failure.predicate], failure.reason) for failure in failures.values()],
             )
 
@@ -238,7 +238,7 @@ class Fused:
 
     def _outcomes(self, kept: Booleans, failures: Mapping[int, Failure]) -> pa.StringArray:
         """For each row NULL if it is rejected, nothing if it is kept, or what failed."""
-        texts = np.where(kept, "", None)
+        texts = np.where(kept, np.array("", object), np.array(None, object))
         if self.spec.on_error == "drop":
             texts[list(failures)] = None
             return pa.array(texts, pa.string())

@@ -52,11 +52,20 @@ class View:
 
     def column(self, number: int) -> pa.Array:
         """One column, these rows."""
+        whole = self._columns[number]
         if self._rows is None:
-            return self._columns[number]
+            return whole
         if number not in self._cut:
-            self._cut[number] = self._columns[number].take(pa.array(self._rows))
+            if is_plain(whole):  # NumPy takes rows of plain numbers several times faster than Arrow
+                self._cut[number] = pa.array(whole.to_numpy()[self._rows], whole.type)
+            else:
+                self._cut[number] = whole.take(pa.array(self._rows))
         return self._cut[number]
+
+
+def is_plain(column: pa.Array) -> bool:
+    """Whether a column is numbers without NULL, which Arrow and NumPy hold alike."""
+    return not column.null_count and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type))
 
 
 class Verdict(NamedTuple):

@@ -1,7 +1,7 @@
 """Predicates that Spark evaluates: what is known of them before, and what a sample tells of them.
 
-Spark keeps the written order of a conjunction, so whoever reorders it answers for the errors: an expression may raise on
-rows that used to be rejected before they reached it. Where it might, it is evaluated in a form that cannot raise.
+Spark keeps the written order of a conjunction, so whoever reorders it answers for the errors: an expression may raise
+on rows that used to be rejected before they reached it. Where it might, it is evaluated in a form that cannot raise.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.ordering.types import Floats, Integers
-from thalweg.spark.judges import TRUE, UNKNOWN
+from thalweg.spark.judges import UNKNOWN
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -58,13 +58,6 @@ def code_of(condition: Column) -> Column:
     return f.try_multiply(f.expr("interval '1' second"), number).cast("int")
 
 
-def not_rejected(condition: Column) -> Column:
-    """True where the condition is, and where it raises: somebody else may still reject the row."""
-    from pyspark.sql import functions as f
-
-    return f.coalesce(code_of(condition), f.lit(TRUE)) == f.lit(TRUE)
-
-
 def estimated_size(frame: DataFrame) -> int | None:
     """Spark's estimate of a DataFrame's size in bytes; None where it has none."""
     if hasattr(frame, "_jdf"):
@@ -82,12 +75,12 @@ def sample_rows(frame: DataFrame, conditions: Sequence[Column], columns: Sequenc
 
     if size is None or size > LARGE_INPUT:
         fraction = FRONT_FRACTION
-        rows = frame.sample(fraction, seed=1).limit(SAMPLE_ROWS)
+        rows = frame.sample(fraction=fraction, seed=1).limit(SAMPLE_ROWS)
         how = f"1 in {1 / fraction:.0f} of the first rows: not representative if the input is sorted"
     else:
         width = sum(_width(field.dataType) for field in frame.schema.fields)
         fraction = min(1.0, SAMPLE_ROWS * width / size)
-        rows = frame.sample(fraction, seed=1).limit(MOST_SAMPLE_ROWS)
+        rows = frame.sample(fraction=fraction, seed=1).limit(MOST_SAMPLE_ROWS)
         how = f"1 in {1 / fraction:,.0f} of all rows, chosen at random"
     clock = f.expr("cast(java_method('java.lang.System', 'nanoTime') as bigint)")
     # Code and time in one sum: its left side is evaluated before its right, here and now, as the clock is not

@@ -73,6 +73,7 @@ class Plan:
         outcomes, scratch = list[str](), list[str]()
         for number, stage in enumerate(self.stages):
             rest = self.stages[number + 1 :]
+            joined = any(earlier.kind is JoinForm for earlier in self.stages[:number])
             if stage.kind is NativeForm:
                 frame = frame.where(_guarded(self._native(stage), guard))
             elif stage.kind is JoinForm:
@@ -80,10 +81,10 @@ class Plan:
                 frame, guard, names = self._join(frame, number, stage, guard, plain=plain)
                 scratch += names
             elif not rest and not checks:
-                frame = frame.where(self._fused(stage, puts_off_errors=False))
+                frame = frame.where(self._fused(stage, stays=joined, puts_off_errors=False))
             else:
                 outcome = f"{PREFIX}{number}"
-                frame = frame.withColumn(outcome, self._fused(stage, puts_off_errors=True))
+                frame = frame.withColumn(outcome, self._fused(stage, stays=True, puts_off_errors=True))
                 guard = f.col(outcome).isNotNull()
                 frame = frame.where(guard)
                 outcomes.append(outcome)
@@ -134,7 +135,7 @@ class Plan:
         outside = known & found.isNull()
         return frame.join(keys, same, "left").where(outside), outside, names
 
-    def _fused(self, stage: Stage, *, puts_off_errors: bool) -> Column:
+    def _fused(self, stage: Stage, *, stays: bool, puts_off_errors: bool) -> Column:
         """The predicates of a Python stage as one function of the columns that they need."""
         from pyspark.sql import functions as f
 
@@ -149,15 +150,13 @@ class Plan:
             )
             for form in forms
         ]
-        labels = [*names, *(f"condition {number + 1}" for number in range(len(codes)))]
         spec = replace(
             self.specify(stage.predicates),
             judges=JudgeMaker(places),
-            columns=tuple(labels),
+            columns=tuple(names),
             puts_off_errors=puts_off_errors,
         )
-        function = _udf(spec, len(labels))
-        return function(*(f.col(name) for name in names), *(_code(code) for code in codes))
+        return _udf(spec, stays=stays)(*(f.col(name) for name in names), *(_code(code) for code in codes))
 
 
 def _guarded(condition: Column, guard: Column | None) -> Column:
@@ -184,7 +183,7 @@ class JudgeMaker:
     def __init__(self, places: Sequence[tuple[Any, Sequence[int], Sequence[int]]]) -> None:
         self._places = places
 
-    def __call__(self) -> list[Judge]:
+    def __call__(self) -> list[Judge]:  # noqa: D102 - the class says it
         return [make(columns, codes) for make, columns, codes in self._places]
 
 
@@ -198,28 +197,20 @@ def _code(form: NativeForm) -> Column:
     return known.otherwise(f.lit(UNKNOWN)) if form.raised is None else known.when(~form.raised, f.lit(UNKNOWN))
 
 
-def _udf(spec: FusedSpec, width: int) -> Callable[..., Column]:
+def _udf(spec: FusedSpec, *, stays: bool) -> Callable[..., Column]:
     """The function that Spark calls with Arrow batches: booleans, or texts where failures are settled later."""
-    from pyspark.sql import functions as f
+    from pyspark.sql.pandas.functions import arrow_udf
 
-    if width == 1:
+    def run(batches: Iterator[Any]) -> Iterator[pa.Array]:
+        return fused(spec).run(batch if isinstance(batch, tuple) else (batch,) for batch in batches)
 
-        def one(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
-            yield from fused(spec).run((batch,) for batch in batches)
-
-        run: Any = one
-    else:
-
-        def many(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
-            yield from fused(spec).run(batches)
-
-        run = many
-    run.__annotations__ = {
-        "batches": Iterator[pa.Array] if width == 1 else Iterator[tuple[pa.Array, ...]],
-        "return": Iterator[pa.Array],
-    }
     run.__name__ = f"thalweg_{spec.key}"
-    made = f.arrow_udf(run, "string" if spec.puts_off_errors else "boolean")
-    # Evaluated once: Spark would call a deterministic function again wherever its column is used.
-    function: Callable[..., Column] = made.asNondeterministic() if spec.puts_off_errors else made
+    run.__annotations__ = {
+        "batches": Iterator[tuple[pa.Array, ...]],
+        "return": Iterator[pa.Array],
+    }  # as Spark reads them
+    made: Any = arrow_udf("string" if spec.puts_off_errors else "boolean")(run)  # type: ignore[call-overload]
+    # Where it stands, and once: Spark takes a deterministic function ahead of joins, and calls it again wherever its
+    # column is used.
+    function: Callable[..., Column] = made.asNondeterministic() if stays else made
     return function

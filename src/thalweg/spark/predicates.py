@@ -1,6 +1,6 @@
 """The predicates of a query, as a user writes them.
 
-Knows what is asked for and checks it; how it is evaluated is the business of `judges` (in Python) and `native` (in Spark).
+Knows what is asked for; how it is evaluated is the business of `judges` (in Python) and `native` (in Spark).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import pyarrow as pa
 
@@ -37,8 +37,8 @@ class Predicate:
     after: tuple[Predicate | str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
-            raise TypeError(f"a predicate's name is a text, not {self.name!r}")
+        if not self.name:
+            raise ValueError("a predicate's name is a text that is not empty")
         if self.cost is not None and not self.cost > 0:
             raise ValueError(f"predicate {self.name!r}: a cost is above 0, not {self.cost}")
 
@@ -61,7 +61,7 @@ class FunctionPredicate(Predicate):
         for attribute in ("__doc__", "__name__"):
             object.__setattr__(self, attribute, getattr(self.function, attribute, None))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the function's own types
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401, D102 - as the function has it
         return self.function(*args, **kwargs)
 
 
@@ -185,7 +185,7 @@ def predicate(
     columns = _columns(on, "on")
     _check_parameters(function, columns)
     return FunctionPredicate(
-        name=name or getattr(function, "__name__", type(function).__name__),
+        name=name or str(getattr(function, "__name__", type(function).__name__)),
         cost=cost,
         pinned=pinned,
         deterministic=deterministic,
@@ -267,7 +267,7 @@ def prefix_match(
     table: Any,  # noqa: ANN401 - as in `lookup`
     *,
     on: str | Mapping[str, str],
-    kind: str = "ip",
+    kind: Literal["ip", "string"] = "ip",
     negate: bool = False,
     name: str | None = None,
     **options: Any,  # noqa: ANN401 - checked by _options
@@ -319,14 +319,14 @@ def as_predicate(one: object) -> Predicate:
         return expr(one)
     if callable(one) and hasattr(one, "__code__"):
         raise TypeError(
-            f"{getattr(one, '__name__', one)!s} is a plain function: write @tw.predicate(on='column') above it, so that "
-            f"its columns are known"
+            f"{getattr(one, '__name__', one)!s} is a plain function: write @tw.predicate(on='column') above it, so "
+            f"that its columns are known"
         )
     if type(one).__module__.startswith("pyspark.") and type(one).__name__ == "Column":
         return expr(one)  # type: ignore[arg-type]
     raise TypeError(
-        f"{one!r} is no predicate: pass tw.predicate, tw.expr, tw.regex, tw.lookup, tw.prefix_match, tw.any_of, tw.not_, "
-        f"a Column, or a condition as text"
+        f"{one!r} is no predicate: pass tw.predicate, tw.expr, tw.regex, tw.lookup, tw.prefix_match, tw.any_of, "
+        f"tw.not_, a Column, or a condition as text"
     )
 
 
@@ -398,9 +398,10 @@ SCALARS = (str, int, float, bool, bytes)
 def _check_parameters(function: Callable[..., Any], columns: tuple[str, ...]) -> None:
     try:
         signature = inspect.signature(function)
-        signature.bind(*columns)
     except ValueError:  # a builtin that does not tell
         return
+    try:
+        signature.bind(*columns)
     except TypeError:
         name = getattr(function, "__name__", function)
         raise TypeError(

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from thalweg.spark.state import StateFolder
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 class Quarantine:
@@ -49,3 +53,21 @@ def _task_name() -> str:
         return "driver"
     batch = context.getLocalProperty("streaming.sql.batchId")
     return f"{f'batch-{batch}' if batch else f'stage-{context.stageId()}'}-{context.partitionId():05d}"
+
+
+def folder_of(frame: DataFrame, place: str, columns: Sequence[str]) -> str:
+    """The folder of a quarantine, given as a path, or as the name of a table, which is made if it is not there.
+
+    Workers write files into the table's folder: `spark.catalog.refreshTable` shows them to a session that has read it.
+    """
+    if any(mark in place for mark in "/\\:") or place.startswith("."):
+        return place
+    spark = frame.sparkSession
+    if not spark.catalog.tableExists(place):
+        schema = frame.select(*columns).schema.add("predicate", "string").add("reason", "string")
+        spark.catalog.createTable(place, source="parquet", schema=schema)
+    about = {row["col_name"]: row["data_type"] for row in spark.sql(f"DESCRIBE FORMATTED {place}").collect()}
+    if about.get("Provider", "").lower() != "parquet":
+        raise ValueError(f"the quarantine's table {place!r} is {about.get('Provider')}: make it USING parquet")
+    location: str = about["Location"]
+    return location

@@ -1,7 +1,8 @@
 """`tw.stream`: filters a stream micro-batch by micro-batch, and plans each anew.
 
-A streaming DataFrame's plan is fixed when the query starts. Here every micro-batch is an ordinary DataFrame: a small part
-of it tells in which order Spark shall run conditions and lookups on the rest. What is learnt lies beside the checkpoint.
+A streaming DataFrame's plan is fixed when the query starts. Here every micro-batch is an ordinary DataFrame: a small
+part of it tells in which order Spark shall run conditions and lookups on the rest. What is learnt is kept in the
+checkpoint.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from thalweg.spark.where import OnError, Where, gather, make_where
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 SAMPLING_SHARE = 0.1  # of the time that micro-batches take, which looking at them first may take
 SLOWER = 1.5  # times the usual time: a micro-batch that took as long makes the next one be looked at
@@ -68,7 +69,11 @@ class FilteredStream:
         self._planner = Replanner(where)
 
     def foreach_batch(
-        self, function: Callable[[DataFrame, int], None], *, name: str | None = None, **trigger: Any  # noqa: ANN401
+        self,
+        function: Callable[[DataFrame, int], None],
+        *,
+        name: str | None = None,
+        **trigger: Any,  # noqa: ANN401
     ) -> DrivenQuery:
         """Start, and call a function with the kept rows of every micro-batch and its number.
 

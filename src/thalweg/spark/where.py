@@ -1,4 +1,4 @@
-"""`tw.where`: keeps the rows that all predicates keep, in the cheapest order, and finds out as it runs which that is."""
+"""`tw.where`: keeps the rows that all predicates keep, in the cheapest order, which it finds out as it runs."""
 
 from __future__ import annotations
 
@@ -11,35 +11,26 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from thalweg.ordering import POLICIES, AsWritten, Policy, Profile
-from thalweg.ordering import policy as policy_by_name
+from thalweg.ordering import AsWritten, Policy, Profile
 from thalweg.ordering.places import placed_order
 from thalweg.ordering.precedence import required_before
 from thalweg.ordering.replay import replay
-from thalweg.ordering.sampling import FULL
 from thalweg.ordering.types import Integers
+from thalweg.spark.checks import check_columns, check_picklable, constraints, distinct_names, policy_of
 from thalweg.spark.forms import Form, JoinForm, NativeForm, PythonForm, code_form, form_of
 from thalweg.spark.fused import MOST_CHANGES, FusedSpec, PolicySpec
 from thalweg.spark.native import SMALL_INPUT, Sample, estimated_size, sample_rows
 from thalweg.spark.plan import Plan, stages_of
-from thalweg.spark.predicates import (
-    FunctionPredicate,
-    LookupPredicate,
-    Predicate,
-    PrefixPredicate,
-    as_predicate,
-    columns_of,
-    parts_of,
-)
+from thalweg.spark.predicates import Predicate, as_predicate, columns_of, parts_of
+from thalweg.spark.quarantine import folder_of
 from thalweg.spark.state import PLAN, SUFFIX, WARM, Learned, StateError, StateFolder, digest, merge
 from thalweg.spark.trial import try_all
 
@@ -113,9 +104,10 @@ class Where:
 
     def wants_sample(self) -> bool:
         """Whether there is an order to choose that workers cannot find by themselves."""
-        slow = [form for form in self.forms if isinstance(form, JoinForm)]
-        slow += [form for form in self.forms if isinstance(form, NativeForm) and not form.facts.cheap]
-        return self.policy.kind is not AsWritten and len(slow) >= WORTH_SAMPLING
+        slow = sum(
+            isinstance(form, JoinForm) or (isinstance(form, NativeForm) and not form.facts.cheap) for form in self.forms
+        )
+        return self.policy.kind is not AsWritten and slow >= WORTH_SAMPLING
 
     def take_sample(self, frame: DataFrame, size: int | None) -> Sample:
         """Run all conditions on a sample, and bring along what the others need."""
@@ -240,6 +232,8 @@ def where(
     --------
     >>> kept = where(orders, "amount > 100", is_spam)  # doctest: +SKIP
     """
+    if not hasattr(frame, "isStreaming"):
+        raise TypeError(f"tw.where takes a Spark DataFrame first, not {type(frame).__name__}")
     made = make_where(
         frame,
         predicates,
@@ -266,8 +260,6 @@ def make_where(
     joins: bool,
 ) -> Where:
     """What was asked for, checked, and remembered for `tw.explain`; the order is still to be decided."""
-    if not hasattr(frame, "isStreaming"):
-        raise TypeError(f"tw.where takes a Spark DataFrame first, not {type(frame).__name__}")
     if not predicates:
         raise ValueError("tw.where needs at least one predicate: tw.where(df, 'amount > 100', ...)")
     if on_error not in get_args(OnError):
@@ -285,13 +277,18 @@ def make_where(
         raising = [one for one, form in enumerate(forms) if isinstance(form, NativeForm) and form.raised is not None]
         forms += [code_form(checked[one].name, forms[one]) for one in raising]  # type: ignore[arg-type]
         checked += [replace(checked[one], name=f"{checked[one].name} (errors)", pinned=False) for one in raising]
+    taken = dict.fromkeys(column for form in forms if isinstance(form, PythonForm) for column in form.columns)
     made = Where(
         key=key,
         predicates=tuple(checked),
         forms=tuple(forms),
         policy=PolicySpec(kind, len(forms), options | constraints(checked, forms)),
         on_error=on_error,
-        quarantine=None if quarantine is None else quarantine_folder(frame, os.fspath(quarantine)),
+        quarantine=None
+        if quarantine is None
+        else folder_of(
+            frame, os.fspath(quarantine), [*taken, *(one for one in quarantine_columns if one not in taken)]
+        ),
         quarantine_columns=tuple(quarantine_columns) if on_error == "quarantine" else (),
         folder=folder,
     )
@@ -368,126 +365,9 @@ def wheres_of(what: Any) -> list[Where]:  # noqa: ANN401 - a DataFrame or a stre
     found = [_wheres[key] for key in keys if key in _wheres]
     if not found:
         raise ValueError(
-            "there is no tw.where of this program in the plan; pass what tw.where returned, or a query on it"
+            "no tw.where of this program is in the plan: pass what tw.where returned, or a query on it"
         )
     return found
-
-
-def policy_of(choice: str | Policy | type[Policy]) -> tuple[type[Policy], dict[str, Any]]:
-    """The class of a policy, and the options of one that was made already."""
-    if isinstance(choice, Policy):
-        profile, sampler = choice.profile, choice.sampler
-        return type(choice), {
-            "window": profile.window,
-            "max_age": profile.max_age,
-            "p": float(sampler.arrays.probability[FULL]),
-            "adaptive_p": sampler.adaptive,
-            "alpha": choice.state.alpha,
-        }
-    if isinstance(choice, type) and issubclass(choice, Policy):
-        return choice, {}
-    if isinstance(choice, str):
-        return type(policy_by_name(choice, 1)), {}
-    raise TypeError(
-        f"policy is a name, a policy or its class, not {choice!r}; names: {', '.join(p.name for p in POLICIES)}"
-    )
-
-
-def constraints(predicates: Sequence[Predicate], forms: Sequence[Form]) -> dict[str, Any]:
-    """Which predicates hold their place or run after others, and what they cost if that was said."""
-    names = [one.name for one in predicates]
-    after: dict[int, list[int]] = {}
-    for number, one in enumerate(predicates):
-        for other in one.after:
-            name = other.name if isinstance(other, Predicate) else other
-            if name not in names:
-                near = get_close_matches(name, names, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
-                raise ValueError(f"predicate {one.name!r} is to run after {name!r}, which is not in the query{hint}")
-            after.setdefault(number, []).append(names.index(name))
-    pinned = [
-        number
-        for number, (one, form) in enumerate(zip(predicates, forms, strict=True))
-        if one.holds_place or (isinstance(form, NativeForm) and not form.facts.deterministic)
-    ]
-    costs = [one.cost for one in predicates]
-    if None not in costs:
-        return {"after": after, "pinned": pinned, "costs": costs}
-    if any(cost is not None for cost in costs):
-        without = ", ".join(repr(one.name) for one in predicates if one.cost is None)
-        raise ValueError(
-            f"a cost is given for some predicates but not for {without}: give it for all, in one unit, or for none, and "
-            f"time is measured"
-        )
-    return {"after": after, "pinned": pinned}
-
-
-def distinct_names(predicates: list[Predicate]) -> list[Predicate]:
-    """The predicates, those whose name is taken with a number behind it."""
-    taken: Counter[str] = Counter()
-    distinct = []
-    for one in predicates:
-        taken[one.name] += 1
-        distinct.append(one if taken[one.name] == 1 else replace(one, name=f"{one.name} ({taken[one.name]})"))
-    return distinct
-
-
-def check_columns(frame: DataFrame, predicates: Sequence[Predicate], others: Sequence[str]) -> None:
-    """Refuse predicates on columns that are not there or have no fitting type."""
-    from pyspark.errors import AnalysisException
-
-    wanted = [(one, column) for one in predicates for part in parts_of(one) for column in columns_of(part)]
-    try:
-        selected = frame.select(*dict.fromkeys(column for _, column in wanted), *others).schema
-    except AnalysisException:
-        for one, column in wanted:
-            try:
-                _ = frame.select(column).schema
-            except AnalysisException:
-                near = get_close_matches(column, frame.columns, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
-                raise ValueError(
-                    f"predicate {one.name!r} needs a column {column!r}; the DataFrame has {', '.join(frame.columns)}{hint}"
-                ) from None
-        raise
-    types = dict(zip(dict.fromkeys(column for _, column in wanted), selected.fields, strict=False))
-    for one in predicates:
-        for part in parts_of(one):
-            check_types(part, [types[column].dataType for column in columns_of(part)])
-
-
-def check_types(one: Predicate, types: Sequence[Any]) -> None:
-    """Refuse a lookup by columns that cannot be compared with the table's."""
-    from pyspark.sql.pandas.types import to_arrow_type
-
-    try:
-        if isinstance(one, LookupPredicate):
-            one.keys.check([to_arrow_type(kind) for kind in types])
-        elif isinstance(one, PrefixPredicate):
-            one.prefixes.check(to_arrow_type(types[0]))
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"predicate {one.name!r}: {error}") from None
-
-
-def check_picklable(predicates: Sequence[Predicate]) -> None:
-    """Refuse a function that cannot be sent to workers."""
-    from pyspark import cloudpickle
-
-    for one in predicates:
-        for part in parts_of(one):
-            if isinstance(part, FunctionPredicate):
-                try:
-                    cloudpickle.dumps(part.function)
-                except Exception as error:
-                    raise TypeError(
-                        f"predicate {part.name!r} cannot be sent to workers ({error}): make what it holds inside the "
-                        f"function, or keep it in a module's variable that the function fills on first use"
-                    ) from None
-
-
-def quarantine_folder(frame: DataFrame, where: str) -> str:
-    """The folder of a quarantine; a table is made if it is not there, and its folder taken."""
-    return where
 
 
 _wheres: OrderedDict[str, Where] = OrderedDict()

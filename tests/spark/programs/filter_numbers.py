@@ -1,0 +1,90 @@
+"""Filters numbers by all kinds of predicates on the Spark that its argument names, and prints what came of it as JSON.
+
+A program of its own, because a process has one kind of Spark session: the tests of the cluster and of Connect run it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import thalweg as tw
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@tw.predicate(on="a", takes="numpy")
+def below_ninety(a: np.ndarray) -> np.ndarray:
+    return a < 90
+
+
+@tw.predicate(on="s")
+def ends_in_seven(s: pa.Array) -> pa.Array:
+    return pc.ends_with(s, "7")
+
+
+@tw.predicate(on="id", takes="rows")
+def is_not_77(number: int) -> bool:
+    if number == 77:
+        raise ValueError("seventy-seven")
+    return True
+
+
+def session(master: str) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    if master == "connect":
+        builder = SparkSession.builder.remote("local[2]")
+    else:
+        builder = SparkSession.builder.master(master)
+        builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
+        builder = builder.config("spark.ui.enabled", value=False)
+    return builder.config("spark.sql.shuffle.partitions", 2).getOrCreate()
+
+
+def ids(frame: DataFrame) -> list[int]:
+    return sorted(row["id"] for row in frame.select("id").collect())
+
+
+def main(master: str) -> None:
+    spark = session(master)
+    numbers = spark.range(0, 4000, numPartitions=4).selectExpr("id", "id % 100 as a", "cast(id as string) as s")
+    wanted = tw.lookup(pa.table({"a": list(range(0, 100, 7))}), on="a")
+    kept = tw.where(
+        numbers, below_ninety, ends_in_seven, "id > 100", tw.regex("s", "[1-3]"), wanted, is_not_77, sample=True
+    )
+    about: dict[str, object] = {"kept": ids(kept)}
+    explained = tw.explain(kept).to_dict()["wheres"][0]
+    about |= {"rows": explained["rows"], "workers": explained["workers"], "order": explained["order"]}
+    try:
+        ids(tw.where(numbers, is_not_77, ends_in_seven))
+    except Exception as error:  # noqa: BLE001 - whatever this Spark makes of it
+        about["error"] = "predicate 'is_not_77' failed with ValueError: seventy-seven" in str(error)
+    about["dropped"] = len(ids(tw.where(numbers, is_not_77, ends_in_seven, on_error="drop")))
+    about["cast"] = ids(tw.where(numbers, "cast(concat(s, if(a = 5, 'x', '')) as int) > 3990", "a <> 5"))
+    with tempfile.TemporaryDirectory() as folder:
+        numbers.write.parquet(f"{folder}/in")
+        stream = spark.readStream.schema(numbers.schema).parquet(f"{folder}/in")
+        query = (
+            tw.where(stream, below_ninety, wanted, ends_in_seven, state=f"{folder}/state")
+            .writeStream.format("parquet")
+            .option("checkpointLocation", f"{folder}/checkpoint")
+            .trigger(availableNow=True)
+            .start(f"{folder}/out")
+        )
+        query.awaitTermination(120)
+        about["streamed"] = ids(spark.read.parquet(f"{folder}/out"))
+        about["stream_rows"] = tw.explain(query).to_dict()["wheres"][0]["rows"]
+    print(json.dumps(about))  # noqa: T201 - what the test reads
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
