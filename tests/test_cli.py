@@ -34,7 +34,9 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("thalweg.benches.BENCHES", ("slow",))
 
 
-@pytest.mark.parametrize("words", [[], ["lab"], ["lab", "list"], ["lab", "run"], ["lab", "report"], ["bench"]])
+@pytest.mark.parametrize(
+    "words", [[], ["lab"], ["lab", "list"], ["lab", "run"], ["lab", "report"], ["bench"], ["explain"]]
+)
 def test_every_command_has_help(words: list[str]) -> None:
     code, output = run(*words, "--help")
     assert code == 0
@@ -116,3 +118,58 @@ def test_bench_lists_and_corrects_names() -> None:
     code, output = run("bench", "slow", "second")
     assert code == 2
     assert "first" in output
+
+
+NATURAL = "R1.pid = R2.pid AND R2.pid = R3.pid"
+
+
+def test_explain_a_condition() -> None:
+    code, output = run("explain", NATURAL, "--rate", "R2=50", "--selectivity", "R1.pid = R2.pid = 0.02")
+    assert code == 0, output
+    for part in ("complete join of 3 streams", "R2  50/s", "Orders by q-aware, which chose", "R1 → R3", "f-greedy"):
+        assert part in output
+    code, output = run("explain", NATURAL, "--equalities", "reduced", "--planner", "fab", "--measure", "pairs")
+    assert code == 0, output
+    for part in ("linear join of 3 streams", "Orders by fab; costs a second, probes in pairs:"):
+        assert part in output
+
+
+def test_explain_a_query_names_what_is_not_part_of_the_join() -> None:
+    code, output = run("explain", "SELECT * FROM R1 JOIN R2 ON R1.pid = R2.pid WHERE R1.port < 1024")
+    assert code == 0, output
+    assert "linear join of 2 streams" in output
+    assert "Not part of the join: R1.port < 1024." in output
+
+
+def test_explain_a_file_and_write_what_was_found(tmp_path: Path) -> None:
+    statistics, image, file = tmp_path / "join.json", tmp_path / "join.svg", tmp_path / "explained.json"
+    statistics.write_text(json.dumps({"rates": {"A": 5, "B": 7, "C": 2}, "selectivities": {"A B": 0.1, "B C": 0.5}}))
+    code, output = run("explain", str(statistics), "--picture", str(image), "--json", str(file))
+    assert code == 0, output
+    assert "linear join of 3 streams" in output
+    assert image.read_text().startswith("<?xml")
+    assert json.loads(file.read_text())["streams"][0]["order"] == ["B", "C"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["R1.pid = "], "does not parse; write equalities like"),
+        (["R1.pid = R1.ip"], "a self-join needs an alias"),
+        ([NATURAL, "--rate", "R9=1"], "there is no stream 'R9'"),
+        ([NATURAL, "--rate", "R1=fast"], "write it like 'R1=75'"),
+        ([NATURAL, "--window", "R1=0"], "the window of R1 is a number above 0"),
+        ([NATURAL, "--selectivity", "R1.pid = R2.pid = 2"], "above 0 and at most 1"),
+        ([NATURAL, "--selectivity", "R1.pid = R2.pid"], "write it like 'R1.pid = R2.pid = 0.02'"),
+        ([NATURAL, "--planner", "fabb"], "did you mean 'fab'?"),
+        ([NATURAL, "--measure", "bytes"], "pairs, tuples, indexed"),
+        ([NATURAL, "--equalities", "all"], "written, reduced, closed"),
+        ([NATURAL, "--picture", "join.gif"], "svg or png"),
+        (["nowhere.toml"], "nowhere.toml cannot be read"),
+        (["nowhere.toml", "--rate", "R1=5"], "into nowhere.toml"),
+    ],
+)
+def test_explain_says_what_to_write_instead(words: list[str], message: str) -> None:
+    code, output = run("explain", *words)
+    assert code == 2
+    assert message in output

@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 
 if TYPE_CHECKING:
+    from thalweg.joinorder import Explanation
     from thalweg.results import Report
 
 INTERRUPTED = 130  # what shells give a command stopped by Ctrl-C
@@ -134,6 +135,100 @@ def report_experiments(out: OutOption = Path("lab-out")) -> None:
     with _clean_exit(expected=(ValueError,)):
         show_summary(EXPERIMENTS, write_report(EXPERIMENTS, out), console)
     console.print(f"Written: {out / 'report.md'} and {out / 'report.html'}", highlight=False, soft_wrap=True)
+
+
+@main.command()
+def explain(
+    what: Annotated[
+        str, typer.Argument(metavar="QUERY|FILE", help="A join condition, a query, or a file of statistics.")
+    ],
+    rate: Annotated[
+        list[str] | None,
+        typer.Option(metavar="STREAM=NUMBER", help="Tuples a second, with a condition; 1 if not given."),
+    ] = None,
+    window: Annotated[
+        list[str] | None, typer.Option(metavar="STREAM=NUMBER", help="Seconds, with a condition; 1 if not given.")
+    ] = None,
+    selectivity: Annotated[
+        list[str] | None,
+        typer.Option(metavar="EQUALITY=NUMBER", help="Share of pairs that match, with a condition; 0.1 if not given."),
+    ] = None,
+    equalities: Annotated[
+        str | None,
+        typer.Option(help="Which equalities to use, with a condition: written, reduced, or closed if not given."),
+    ] = None,
+    measure: Annotated[str, typer.Option(help="What a probe costs: pairs, tuples or indexed.")] = "tuples",
+    planner: Annotated[str, typer.Option(help="Who chooses the orders.")] = "q-aware",
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also draw the join graph, as .svg or .png.")
+    ] = None,
+    json_file: JsonOption = None,
+) -> None:
+    """Explain how a windowed join of streams is ordered: its shape, the planner, all orders, and what others cost.
+
+    [b]thalweg explain "R1.pid = R2.pid AND R2.pid = R3.pid" --rate R1=75 --selectivity "R1.pid = R2.pid = 0.02"[/b]
+
+    Statistics are a .json or .toml file; windows in seconds, of all streams or by stream; predicates also as "R1 R2":
+
+    {"rates": {"R1": 75, "R2": 40}, "windows": 10, "selectivities": {"R1.pid = R2.pid": 0.02}, "equalities": "closed"}
+    """
+    from thalweg.joinorder import explain as explain_join
+    from thalweg.joinorder import planner as find_planner
+    from thalweg.joinorder.picture import picture as draw_picture
+    from thalweg.joinorder.statistics import graph_of_text, read_statistics
+    from thalweg.joinorder.text import join_condition
+    from thalweg.results import finite, write_atomically, write_json
+
+    filters: tuple[str, ...] = ()
+    try:
+        if what.endswith((".toml", ".json")) and "=" not in what:
+            if rate or window or selectivity or equalities:
+                raise typer.BadParameter(f"write rates, windows, selectivities and equalities into {what}")
+            graph = read_statistics(Path(what))
+        else:
+            condition, filters = join_condition(what)
+            graph = graph_of_text(condition, rate or (), window or (), selectivity or (), equalities or "closed")
+        explanation = explain_join(graph, measure, find_planner(planner))
+        image = None if picture is None else draw_picture(graph, picture.suffix.removeprefix("."))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    _show_join(explanation)
+    if filters:
+        messages.print(f"Not part of the join: {', '.join(filters)}. Rates are those that remain.", highlight=False)
+    if picture is not None and image is not None:
+        write_atomically(picture, image)
+    if json_file is not None:
+        write_json(json_file, finite(explanation.to_json()))
+
+
+def _show_join(explanation: "Explanation") -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from thalweg.results import format_value
+
+    orders = explanation.orders
+    console.print(Text(str(explanation.graph)))
+    by = orders.planner if orders.planner == orders.algorithm else f"{orders.planner}, which chose {orders.algorithm}"
+    console.print(f"\nOrders by {by}; costs a second, probes in {orders.measure}:", highlight=False)
+    table = Table("stream", "probes")
+    for heading in ("insert", "purge", "probe"):
+        table.add_column(heading, justify="right")
+    for name in explanation.graph.names:
+        cost = orders.cost(name)
+        numbers = map(format_value, (cost.insert, cost.purge, cost.probe))
+        table.add_row(Text(name), Text(" → ".join(orders[name])), *numbers)
+    console.print(table)
+    console.print("\nAlternatives:")
+    table = Table("planner")
+    table.add_column(f"{orders.measure} a second", justify="right")
+    table.add_column("times the chosen", justify="right")
+    table.add_column("note")
+    table.add_row(orders.algorithm, format_value(orders.total), "1", "chosen")
+    for other in explanation.alternatives:
+        values = (other.orders.total, explanation.ratio(other.orders)) if other.orders else (None, None)
+        table.add_row(other.planner, *map(format_value, values), other.note)
+    console.print(table)
 
 
 @main.command()

@@ -1,11 +1,13 @@
 """The cost model, against the paper's numbers and against itself."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thalweg.joinorder import DMJoin, FGreedy, JoinGraph, Measure, Prices, Shape, order_cost, random_graph
+from thalweg.joinorder import DMJoin, FGreedy, JoinGraph, Measure, Predicate, Prices, Shape, order_cost, random_graph
 from thalweg.joinorder.cost import cheapest, log_costs, model, probe_cost
 
 TRIANGLE = JoinGraph.from_statistics(
@@ -63,6 +65,37 @@ def test_orders_know_their_costs() -> None:
     assert orders.costs == tuple(orders.cost(name).probe for name in "ABC")
     assert orders.total == pytest.approx(sum(orders.costs))
     assert str(orders).splitlines()[0] == "A → C → B  (7000 pairs/s)"
+
+
+@pytest.mark.parametrize("values", [(20, 20, 20, 20), (10, 40, 160, 640)])
+def test_equalities_of_one_class_are_not_independent(values: tuple[int, ...]) -> None:
+    """A natural join of simulated streams, each one's values among the next one's: tuples of all orders, counted."""
+    random = np.random.default_rng(0)
+    names, rows = "ABCD", 4000
+    keys = {name: random.integers(0, most, rows) for name, most in zip(names, values, strict=True)}
+    counts = {name: np.bincount(each, minlength=max(values)).astype(float) for name, each in keys.items()}
+    graph = JoinGraph.from_samples(
+        {name: {"k": each} for name, each in keys.items()}, "A.k = B.k AND B.k = C.k AND C.k = D.k", equalities="closed"
+    )
+    assert graph.redundant
+    independent = JoinGraph(
+        graph.streams, tuple(Predicate(one.left, one.right, one.selectivity) for one in graph.predicates)
+    )
+    for order in permutations(names):
+        joined = [np.prod([counts[name] for name in order[:place]], axis=0).sum() for place in (2, 3, 4)]
+        assert order_cost(graph, order).probe == pytest.approx(sum(joined), rel=0.2)
+        assert order_cost(independent, order).probe < sum(joined) / 20
+
+
+def test_a_second_equality_between_two_streams_counts_unless_it_follows() -> None:
+    twice = JoinGraph.from_text("A.k = B.k AND A.l = B.l", selectivities=0.1)
+    assert order_cost(twice, "AB").probe == pytest.approx(0.01)
+    square = JoinGraph.from_text(
+        "A.k = B.k AND A.l = B.k AND A.k = B.l AND A.l = B.l", selectivities=0.1, equalities="written"
+    )
+    assert order_cost(square, "AB").probe == pytest.approx(0.001)  # three of the four say it all
+    again = JoinGraph(twice.streams, (*twice.predicates, *twice.predicates))
+    assert order_cost(again, "AB").probe == pytest.approx(0.01)
 
 
 def test_an_order_names_every_stream_once() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from thalweg.joinorder import JoinGraph, Predicate, Shape, Stream, random_graph
 from thalweg.joinorder.graph import match_share
-from thalweg.joinorder.text import Attribute, Equality, classes, closed, parse_condition, reduced
+from thalweg.joinorder.text import Attribute, Equality, classes, closed, join_condition, parse_condition, reduced
 
 RATES = {"R1": 1.0, "R2": 2.0, "R3": 3.0}
 SELECTIVITIES = {("R1", "R2"): 0.1, ("R2", "R3"): 0.2}
@@ -89,6 +89,10 @@ def test_components_and_branches_are_drawn() -> None:
         (lambda: JoinGraph.from_samples({"A": {"k": [1]}, "B": {"l": [1]}}, "A.k = B.k"), "B has no attribute 'k'"),
         (lambda: JoinGraph.from_samples({"A": {"k": []}, "B": {"k": [1]}}, "A.k = B.k"), "sample for longer"),
         (lambda: JoinGraph.from_samples({}, "A.k = B.k", seconds=0), "seconds above 0, not 0"),
+        (
+            lambda: JoinGraph.from_samples({"A": {"k": [1], "l": [1, 2]}, "B": {"k": [1]}}, "A.k = B.k"),
+            "the sample of A holds 1 of k, 2 of l; give each of its tuples a value for every attribute",
+        ),
         (lambda: Stream("A", 1e200, 1e200), "beyond all numbers"),
     ],
 )
@@ -132,6 +136,34 @@ def test_bad_text_says_what_to_write(text: str, message: str) -> None:
         JoinGraph.from_text(text)
 
 
+def test_a_query_holds_a_condition() -> None:
+    query = "select a.x from S as a inner join T on (a.k = T.k and a.n > 3), U where U.l = T.l and U.m = U.n limit 5"
+    assert join_condition(query) == ("T.k = a.k AND T.l = U.l", ("a.n > 3", "U.m = U.n"))
+    assert join_condition("A.k = B.k") == ("A.k = B.k", ())
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("SELECT * FROM", "does not parse; write it like"),
+        ("SELECT FROM WHERE", "does not parse|joins nothing"),
+        ("SELECT * FROM A JOIN B ON A.k = B.k; SELECT 1", "joins nothing"),
+        ("SELECT * FROM A, B", "joins nothing; write it like"),
+        ("SELECT * FROM A LEFT JOIN B ON A.k = B.k", "'LEFT JOIN B ON A.k = B.k' is not understood; write"),
+        ("SELECT * FROM A JOIN B USING (k)", "is not understood"),
+        ("SELECT * FROM A NATURAL JOIN B", "is not understood"),
+        ("SELECT * FROM (SELECT * FROM A) JOIN B ON A.k = B.k", "is not understood"),
+        ("SELECT * FROM A JOIN B ON A.k < B.k", "'A.k < B.k' is no equality of two attributes"),
+        ("SELECT * FROM A JOIN B ON A.k = B.k OR A.l = B.l", "is no equality of two attributes"),
+        ("SELECT * FROM A JOIN B ON A.k = k", "of which stream is 'k'"),
+        ("SELECT * FROM A JOIN B ON A.k = C.k", "of which stream is 'C.k'. The query is FROM A, B"),
+    ],
+)
+def test_bad_queries_say_what_to_write(query: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        join_condition(query)
+
+
 def test_equalities_close_and_reduce() -> None:
     natural = "A.k = B.k AND B.k = C.k AND C.k = D.k AND A.k = D.k AND (D.k = B.k) AND C.k = A.k AND A.k = B.k"
     assert {one: JoinGraph.from_text(natural, equalities=one).shape.value for one in ("written", "reduced")} == {
@@ -142,6 +174,21 @@ def test_equalities_close_and_reduce() -> None:
     graph = JoinGraph.from_text(chain, 1.0, {"A.k = B.k": 0.2, "C.k = B.k": 0.3, "C.k = D.k": 0.1}, equalities="closed")
     assert graph.shape is Shape.COMPLETE
     assert [one.selectivity for one in graph.predicates] == [0.2, 0.3, 0.1, 0.3, 0.3, 0.3]
+
+
+def test_seen_from_a_stream_classes_are_stars_around_the_nearest() -> None:
+    graph = JoinGraph.from_text("A.k = B.k AND B.k = C.k AND C.l = D.l AND D.l = E.l", equalities="closed")
+    assert graph.shape is Shape.CYCLIC
+    assert {str(one) for one in graph.seen_from("B").predicates} == {
+        "A.k = B.k",
+        "B.k = C.k",
+        "C.l = D.l",
+        "C.l = E.l",
+    }
+    for name in graph.names:
+        assert graph.seen_from(name).acyclic
+    without = JoinGraph.from_text("A.k = B.k AND B.l = C.l AND C.m = A.m")
+    assert without.seen_from("A") is without
 
 
 attributes = st.builds(Attribute, st.sampled_from("ABCD"), st.sampled_from("kl"))

@@ -10,7 +10,9 @@ from typing import Any
 
 from thalweg.joinorder.cost import Cost, Measure, Prices, order_cost
 from thalweg.joinorder.dmjoin import DMJoin
+from thalweg.joinorder.drop_probing import DropProbing
 from thalweg.joinorder.exhaustive import Exhaustive
+from thalweg.joinorder.explain import Explanation, explain
 from thalweg.joinorder.f_greedy import FGreedy
 from thalweg.joinorder.fab import FAB
 from thalweg.joinorder.generate import random_graph
@@ -19,6 +21,7 @@ from thalweg.joinorder.graph import JoinGraph, Predicate, Shape, Stream
 from thalweg.joinorder.planner import Orders, Planner
 from thalweg.joinorder.q_aware import QAware
 from thalweg.joinorder.sifting import Sifting
+from thalweg.joinorder.steady import Steady
 from thalweg.joinorder.text import Equalities
 from thalweg.joinorder.tree_opt import TreeOpt
 
@@ -56,8 +59,10 @@ __all__ = [
     "PLANNERS",
     "Cost",
     "DMJoin",
+    "DropProbing",
     "Equalities",
     "Exhaustive",
+    "Explanation",
     "FGreedy",
     "GlobalImpact",
     "JoinGraph",
@@ -69,8 +74,10 @@ __all__ = [
     "QAware",
     "Shape",
     "Sifting",
+    "Steady",
     "Stream",
     "TreeOpt",
+    "explain",
     "order_cost",
     "planner",
     "random_graph",

@@ -11,6 +11,7 @@ of a join of many streams leave the range of floating-point numbers, their logar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,6 +22,8 @@ import numpy as np
 from thalweg.joinorder.graph import JoinGraph
 from thalweg.ordering.types import Booleans, Floats, Integers
 
+MOST_REDUNDANT = 16  # streams: a second
+
 
 class Measure(StrEnum):
     """What a probe costs."""
@@ -28,6 +31,10 @@ class Measure(StrEnum):
     PAIRS = "pairs"  # pairs of tuples compared: every tuple of the window (equation 2)
     TUPLES = "tuples"  # tuples produced: intermediate ones, and the results, which are the same for all orders
     INDEXED = "indexed"  # one look into a hash index, and the matches found there by the most selective predicate
+
+    @classmethod
+    def _missing_(cls, value: object) -> None:
+        raise ValueError(f"what a probe costs is measured in {', '.join(cls)}, not {value!r}")
 
 
 @dataclass(frozen=True)
@@ -79,25 +86,30 @@ def order_cost(
 def probe_cost(graph: JoinGraph, sequence: Sequence[int], measure: Measure | str = Measure.TUPLES) -> float:
     """What probing costs a second, for an order given by the numbers of the streams."""
     kind, tuples, total = Measure(measure), graph.streams[sequence[0]].rate, 0.0
-    sizes, selectivities = graph.sizes.tolist(), graph.selectivities.tolist()
     for place in range(1, len(sequence)):
-        growth, each = step(sizes, selectivities, sequence[:place], sequence[place], kind)
+        growth, each = step(graph, sequence[:place], sequence[place], kind)
         total += tuples * each
         tuples *= growth
     return float(total)
 
 
-def step(
-    sizes: Sequence[float], selectivities: Sequence[Sequence[float]], before: Sequence[int], one: int, measure: Measure
-) -> tuple[float, float]:
+def step(graph: JoinGraph, before: Sequence[int], one: int, measure: Measure) -> tuple[float, float]:
     """How many tuples a tuple joined from the streams before becomes by joining one more, and what that costs."""
-    matches, best = sizes[one], 1.0
-    for other in before:
-        matches *= selectivities[one][other]
-        best = min(best, selectivities[one][other])
+    size, shares = float(graph.sizes[one]), graph.selectivities[one][list(before)]
+    share = _joint_share(graph, before, one) if graph.redundant else math.prod(shares.tolist())
     if measure is Measure.PAIRS:
-        return matches, sizes[one]
-    return matches, matches if measure is Measure.TUPLES else 1.0 + sizes[one] * best
+        return size * share, size
+    return size * share, size * share if measure is Measure.TUPLES else 1.0 + size * float(shares.min())
+
+
+def _joint_share(graph: JoinGraph, before: Sequence[int], one: int) -> float:
+    """The selectivity of a stream with all those before it, where equalities follow from one another."""
+    joined = frozenset(graph.names[each] for each in before)
+    before_it, with_it = (
+        sum(math.log(each.selectivity) for each in graph.counted(streams))
+        for streams in (joined, joined | {graph.names[one]})
+    )
+    return math.exp(with_it - before_it)
 
 
 class Model(NamedTuple):
@@ -113,16 +125,48 @@ class Model(NamedTuple):
 
 def model(graph: JoinGraph, measure: Measure | str) -> Model:
     """The arrays of a graph under a measure."""
-    kind = Measure(measure)
-    size, selectivity = np.log(graph.sizes), np.log(graph.selectivities)
+    joinable = graph.adjacent if graph.connected else ~np.eye(len(graph.streams), dtype=np.bool_)
+    return model_of(np.log(graph.rates), np.log(graph.sizes), np.log(graph.selectivities), joinable, Measure(measure))
+
+
+def model_of(rate: Floats, size: Floats, selectivity: Floats, joinable: Booleans, measure: Measure) -> Model:
+    """A model from the logarithms of statistics."""
     matches = size[:, None] + selectivity
     probe = {
         Measure.PAIRS: np.repeat(size[:, None], size.size, axis=1),
         Measure.TUPLES: matches,
         Measure.INDEXED: np.logaddexp(0.0, matches),
-    }[kind]
-    joinable = graph.adjacent if graph.connected else ~np.eye(size.size, dtype=np.bool_)
-    return Model(np.log(graph.rates), size, selectivity, probe, kind is Measure.TUPLES, joinable)
+    }[measure]
+    return Model(rate, size, selectivity, probe, measure is Measure.TUPLES, joinable)
+
+
+def redundancy(graph: JoinGraph) -> Floats:
+    """For each set of streams, as bits, by how much the product over pairs counts too little: a logarithm.
+
+    >>> graph = JoinGraph.from_text("A.k = B.k AND B.k = C.k", equalities="closed")
+    >>> np.exp(redundancy(graph)).round(6).tolist()
+    [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 10.0]
+    """
+    if len(graph.streams) > MOST_REDUNDANT:
+        raise ValueError(
+            f"equalities that follow from others are counted for every set of at most {MOST_REDUNDANT} streams, not "
+            f"{len(graph.streams)}; use reduced equalities, or tree-opt or q-aware"
+        )
+    sets = np.arange(1 << len(graph.streams))
+    missing = np.zeros(sets.size)
+    pairs = np.log(graph.selectivities)
+    for left, right in np.argwhere(np.triu(graph.adjacent)).tolist():
+        missing[(sets >> left) & (sets >> right) & 1 == 1] -= pairs[left, right]
+    attributes = sorted({each for one in graph.predicates if one.equality for each in one.equality})
+    group = np.repeat(np.arange(len(attributes), dtype=np.int16)[:, None], sets.size, axis=1)  # [attribute, set]
+    for one in sorted(graph.predicates, key=lambda one: -one.selectivity):  # as `JoinGraph.counted`, all sets at once
+        counts = (sets >> graph.position(one.left)) & (sets >> graph.position(one.right)) & 1 == 1
+        if one.equality:
+            left_group, right_group = (group[attributes.index(each)].copy() for each in one.equality)
+            counts &= left_group != right_group
+            group = np.where(counts & (group == right_group), left_group, group)
+        missing[counts] += math.log(one.selectivity)
+    return missing
 
 
 def log_costs(model: Model, sequences: Integers) -> Floats:

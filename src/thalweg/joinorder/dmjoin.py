@@ -13,7 +13,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.joinorder.cost import Measure, Model, model
+from thalweg.joinorder.cost import Measure, Model, model, redundancy
 from thalweg.joinorder.graph import JoinGraph
 from thalweg.joinorder.planner import Planner, count_steps
 from thalweg.kernels import kernel
@@ -37,6 +37,7 @@ class DMJoin(Planner):
     """
 
     name: ClassVar[str] = "dmjoin"
+    knows_redundancy: ClassVar[bool] = True
 
     def sequences(self, graph: JoinGraph, measure: Measure) -> Integers:
         """The optimal orders; of equals those with the lower numbers first."""
@@ -44,11 +45,11 @@ class DMJoin(Planner):
             raise ValueError(
                 f"dmjoin takes at most {MOST_STREAMS} streams, not {len(graph.streams)}; use tree-opt or q-aware"
             )
-        return optimal_orders(model(graph, measure))
+        return optimal_orders(model(graph, measure), redundancy(graph) if graph.redundant else None)
 
 
-def optimal_orders(model: Model) -> Integers:
-    """The cheapest order of each stream."""
+def optimal_orders(model: Model, redundancy: Floats | None = None) -> Integers:
+    """The cheapest order of each stream; redundancy corrects the number of tuples of each set of streams."""
     streams = model.size.size
     count_steps(streams << streams)
     bits = 1 << np.arange(streams)
@@ -58,6 +59,8 @@ def optimal_orders(model: Model) -> Integers:
     following: SmallIntegers = np.empty(1 << streams, np.int8)
     neighbours = np.array([int(bits[row].sum()) for row in model.joinable], np.int64)
     _count_tuples(model, neighbours, tuples, following)
+    if redundancy is not None:
+        tuples += redundancy
     _fill_sets(model, low, high, half, neighbours, tuples, cheapest, following)
     sequences = np.empty((streams, streams), np.int64)
     joined = bits.copy()

@@ -29,6 +29,7 @@ class Exhaustive(Planner):
     """
 
     name: ClassVar[str] = "exhaustive"
+    knows_redundancy: ClassVar[bool] = True
 
     def sequences(self, graph: JoinGraph, measure: Measure) -> Integers:
         """The cheapest orders; of equals those with the lower numbers first."""
@@ -40,15 +41,14 @@ class Exhaustive(Planner):
 
 def every_order(graph: JoinGraph, start: int, measure: Measure) -> Iterator[tuple[float, tuple[int, ...]]]:
     """Each legal order of a stream, after its probe cost."""
-    sizes, selectivities = graph.sizes.tolist(), graph.selectivities.tolist()
     joinable = graph.adjacent if graph.connected else np.ones_like(graph.adjacent)
     neighbours = [set(np.flatnonzero(row).tolist()) for row in joinable]
     waiting: list[tuple[tuple[int, ...], float, float]] = [((start,), graph.streams[start].rate, 0.0)]
     while waiting:
         order, tuples, cost = waiting.pop()
-        if len(order) == len(sizes):
+        if len(order) == len(graph.streams):
             yield cost, order
-        for one in range(len(sizes)):
+        for one in range(len(graph.streams)):
             if one not in order and not neighbours[one].isdisjoint(order):
-                growth, each = step(sizes, selectivities, order, one, measure)
+                growth, each = step(graph, order, one, measure)
                 waiting.append(((*order, one), tuples * growth, cost + tuples * each))

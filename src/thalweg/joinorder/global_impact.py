@@ -8,6 +8,7 @@ would strand streams in a graph that is not complete: here a stream is taken awa
 
 from __future__ import annotations
 
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
@@ -47,13 +48,21 @@ def backward_greedy(model: Model) -> Integers:
     growth = np.repeat((model.size + model.selectivity.sum(axis=0))[None], streams, axis=0)
     growth[rows, rows] = -np.inf  # the start stays
     left = [(1 << streams) - 1] * streams
+    tree = model.joinable.sum() == 2 * (streams - 1)  # a connected graph with so few predicates is one
+
+    @cache  # most starts have the same streams left for long
+    def may_leave(among: int, one: int) -> bool:
+        if tree:
+            return (neighbours[one] & among).bit_count() <= 1
+        return stays_connected(neighbours, among, one)
+
     for place in range(streams - 1, 0, -1):
         last = growth.argmax(axis=1)
         for start, most in enumerate(last.tolist()):
             one = most
-            if not stays_connected(neighbours, left[start], one):
+            if not may_leave(left[start], one):
                 by_growth = np.argsort(-growth[start]).tolist()
-                one = last[start] = next(each for each in by_growth if stays_connected(neighbours, left[start], each))
+                one = last[start] = next(each for each in by_growth if may_leave(left[start], each))
             left[start] ^= 1 << one
         sequences[:, place] = last
         growth -= model.selectivity[last]

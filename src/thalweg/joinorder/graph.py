@@ -1,15 +1,17 @@
 """The join graph: streams with rate and window, predicates with selectivity, and the shape they form.
 
 Built from statistics, from the text of a join condition, or from samples of the streams. Selectivities are those of
-independent predicates (q-aware-join-ordering-2009, section 2.1): several between two streams multiply.
+independent predicates (q-aware-join-ordering-2009, section 2.1): several between two streams multiply. Equalities that
+follow from one another are the exception: of `R1.a = R2.a`, `R2.a = R3.a` and `R1.a = R3.a` only two count, those
+with the greatest selectivities (`JoinGraph.counted`, decision 0015).
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import cached_property
@@ -18,7 +20,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thalweg.joinorder.text import Equalities, Equality, chosen, classes, parse_condition
+from thalweg.joinorder.text import Equalities, Equality, chosen, classes, parse_condition, reduced
 from thalweg.ordering.types import Booleans, Floats
 
 DEFAULT_SELECTIVITY = 0.1  # of an equality nobody knows anything about, since System R
@@ -59,6 +61,7 @@ class Predicate:
     right: str
     selectivity: float
     text: str = ""
+    equality: Equality | None = None  # what it is of attributes, if known: then it may follow from others
 
     def __post_init__(self) -> None:
         if self.left == self.right:
@@ -138,10 +141,9 @@ class JoinGraph:
     ) -> Self:
         """A join graph from the text of a join condition.
 
-        `selectivities` are given for each equality by its text, or one for all. The reduced equalities, the default,
-        give sizes of results that are right; the closed ones give more orders, but count an equality once for each
-        pair of streams as if the pairs were independent. One that follows from others and has no selectivity of its
-        own takes the greatest of its class, so that it promises no more than what is known.
+        `selectivities` are given for each equality by its text, or one for all. The closed equalities give more
+        orders than the reduced ones, the default, and take longer to plan. One that follows from others and has no
+        selectivity of its own takes the greatest of its class, so that it promises no more than what is known.
 
         >>> text = "R1.pid = R2.pid AND R2.pid = R3.pid"
         >>> JoinGraph.from_text(text, rates={"R1": 5, "R2": 7, "R3": 9}, selectivities={
@@ -191,11 +193,8 @@ class JoinGraph:
                 if name not in attributes:
                     raise ValueError(f"the sample of {stream} has no attribute {name!r}; it has {sorted(attributes)}")
                 columns[stream, name] = np.asarray(attributes[name])
-        predicates = tuple(
-            Predicate(one.left.stream, one.right.stream, match_share(columns[one.left], columns[one.right]), str(one))
-            for one in wanted
-        )
-        rows = {name: max((np.size(keys) for keys in each.values()), default=0) for name, each in samples.items()}
+        predicates = tuple(_predicate(one, match_share(columns[one.left], columns[one.right])) for one in wanted)
+        rows = {name: _rows(name, each) for name, each in samples.items()}
         streams = (Stream(name, rows[name] / seconds, _of(windows, name, "window")) for name in samples)
         return cls(tuple(streams), predicates)
 
@@ -218,7 +217,7 @@ class JoinGraph:
     def selectivities(self) -> Floats:
         """The selectivity between every two streams: the product over their predicates, 1 where there is none."""
         matrix = np.ones((len(self.streams), len(self.streams)))
-        for one in self.predicates:
+        for one in self._counted_between_pairs() if self.redundant else self.predicates:
             left, right = self.position(one.left), self.position(one.right)
             product = max(matrix[left, right] * one.selectivity, sys.float_info.min)  # never 0, however many multiply
             matrix[left, right] = matrix[right, left] = product
@@ -255,6 +254,61 @@ class JoinGraph:
     def acyclic(self) -> bool:
         """Whether the predicates form one tree."""
         return self.shape in {Shape.LINEAR, Shape.STAR, Shape.ACYCLIC}
+
+    @cached_property
+    def redundant(self) -> bool:
+        """Whether some equalities follow from others."""
+        equalities = [one.equality for one in self.predicates if one.equality]
+        return len(reduced(equalities)) < len(equalities)
+
+    def counted(self, streams: frozenset[str]) -> tuple[Predicate, ...]:
+        """The predicates that decide how many tuples a join of some streams makes.
+
+        Of equalities that follow from one another as many count as say the same, and of these the ones with the
+        greatest selectivities. That is right where each stream's values are contained in those of the stream with
+        more of them, and does not depend on an order (Swami and Schiefer's rule; decision 0015).
+
+        >>> text = "A.k = B.k AND B.k = C.k AND A.k = C.k"
+        >>> sel = {"A.k = B.k": 0.01, "B.k = C.k": 0.001, "A.k = C.k": 0.001}
+        >>> graph = JoinGraph.from_text(text, 1.0, sel, equalities="written")
+        >>> [str(one) for one in graph.counted(frozenset("ABC"))]
+        ['A.k = B.k', 'B.k = C.k']
+        """
+        return _counted(one for one in self.predicates if one.left in streams and one.right in streams)
+
+    def _counted_between_pairs(self) -> Iterator[Predicate]:
+        """What counts for each two streams."""
+        pairs: dict[frozenset[str], list[Predicate]] = {}
+        for one in self.predicates:
+            pairs.setdefault(frozenset((one.left, one.right)), []).append(one)
+        for between in pairs.values():
+            yield from _counted(between)
+
+    def seen_from(self, name: str) -> Self:
+        """The graph without redundant equalities: of each class those nearest to a stream are kept.
+
+        Where the stream's orders enter a class of equal attributes through one of its streams, every other stream of
+        the class can follow at once: nothing is lost but the redundancy.
+
+        >>> graph = JoinGraph.from_text("A.k = B.k AND B.k = C.k", equalities="closed")
+        >>> [str(one) for one in graph.seen_from("C").predicates]
+        ['B.k = C.k', 'A.k = C.k']
+        """
+        if not self.redundant:
+            return self
+        distance = {name: 0}
+        waiting = [name]
+        for one in waiting:  # grows while it is read
+            for other in np.flatnonzero(self.adjacent[self.position(one)]).tolist():
+                if self.names[other] not in distance:
+                    distance[self.names[other]] = distance[one] + 1
+                    waiting.append(self.names[other])
+        far = len(self.streams)
+        nearest = sorted(
+            self.predicates,
+            key=lambda one: (min(distance.get(one.left, far), distance.get(one.right, far)), -one.selectivity),
+        )
+        return replace(self, predicates=_without_redundant(nearest))
 
     def position(self, name: str) -> int:
         """The number of a stream."""
@@ -317,19 +371,34 @@ def match_share(left: ArrayLike, right: ArrayLike) -> float:
     first, second = np.asarray(left), np.asarray(right)
     if not first.size or not second.size:
         raise ValueError("a sample without keys says nothing about a selectivity; sample for longer")
-    keys, counts = np.unique(_present(first), return_counts=True)
-    others, other_counts = np.unique(_present(second), return_counts=True)
+    keys, counts = np.unique(first[present(first)], return_counts=True)
+    others, other_counts = np.unique(second[present(second)], return_counts=True)
     _, here, there = np.intersect1d(keys, others, assume_unique=True, return_indices=True)
     matches = float(counts[here] @ other_counts[there])
     return max(matches, 0.5) / (first.size * second.size)
 
 
-def _present(keys: NDArray[np.generic]) -> NDArray[np.generic]:
-    """The keys that are neither NaN nor None."""
-    if keys.dtype == object:
-        keys = keys[keys != None]  # noqa: E711 - element by element
-    same: Booleans = keys == keys  # noqa: PLR0124 - NaN is what does not equal itself
-    return keys[same]
+def present(keys: NDArray[np.generic]) -> Booleans:
+    """Which keys are neither NaN nor None."""
+    same: Booleans = np.asarray(keys == keys, np.bool_)  # noqa: PLR0124 - NaN is what does not equal itself
+    return same & (keys != None) if keys.dtype == object else same  # noqa: E711 - element by element
+
+
+def _counted(predicates: Iterable[Predicate]) -> tuple[Predicate, ...]:
+    return _without_redundant(sorted(predicates, key=lambda one: -one.selectivity))
+
+
+def _without_redundant(predicates: Sequence[Predicate]) -> tuple[Predicate, ...]:
+    """Those that do not follow from the ones before."""
+    waiting = list(reversed(reduced(one.equality for one in predicates if one.equality)))
+    kept = []
+    for one in predicates:
+        if one.equality is None:
+            kept.append(one)
+        elif waiting and waiting[-1] == one.equality:
+            kept.append(one)
+            waiting.pop()
+    return tuple(kept)
 
 
 def _predicates(
@@ -350,7 +419,20 @@ def _predicates(
             raise ValueError(f"what is the selectivity of {str(one)!r}? Add it to the selectivities")
         group = next(group for group in groups if one.left in group)
         selectivity = known[one] if one in known else max(known[each] for each in known if each.left in group)
-        yield Predicate(one.left.stream, one.right.stream, selectivity, str(one))
+        yield _predicate(one, selectivity)
+
+
+def _predicate(equality: Equality, selectivity: float) -> Predicate:
+    return Predicate(equality.left.stream, equality.right.stream, selectivity, str(equality), equality)
+
+
+def _rows(name: str, sample: Mapping[str, ArrayLike]) -> int:
+    """How many tuples a sample holds."""
+    lengths = {attribute: np.size(keys) for attribute, keys in sample.items()}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{length} of {attribute}" for attribute, length in lengths.items())
+        raise ValueError(f"the sample of {name} holds {listed}; give each of its tuples a value for every attribute")
+    return max(lengths.values(), default=0)
 
 
 def _streams(equalities: Sequence[Equality]) -> list[str]:

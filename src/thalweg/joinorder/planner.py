@@ -54,11 +54,16 @@ class Planner(ABC):
     """Chooses probe orders. Concrete planners say how."""
 
     name: ClassVar[str]
+    knows_redundancy: ClassVar[bool] = False  # whether `sequences` counts equalities that follow from others right
 
     def plan(self, graph: JoinGraph, measure: Measure | str = Measure.TUPLES) -> Orders:
-        """A probe order for every stream of the graph."""
+        """A probe order for every stream of the graph; where equalities are redundant, of the graph seen from it."""
         kind = Measure(measure)
-        sequences = self.sequences(graph, kind)
+        if graph.redundant and not self.knows_redundancy:
+            each = [self.sequences(graph.seen_from(name), kind)[start] for start, name in enumerate(graph.names)]
+            sequences = np.array(each, np.int64)
+        else:
+            sequences = self.sequences(graph, kind)
         return Orders(graph, kind, self.name, self.name, tuple(map(tuple, sequences.tolist())))
 
     @abstractmethod

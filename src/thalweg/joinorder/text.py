@@ -8,15 +8,16 @@ orders to choose from). Knows no rates and no selectivities.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from sqlglot.expressions import Expression
+    from sqlglot.expressions import Expr
 
 EXAMPLE = '"R1.pid = R2.pid AND R2.pid = R3.pid"'
+QUERY = '"SELECT * FROM R1 JOIN R2 ON R1.pid = R2.pid JOIN R3 ON R2.ip = R3.ip"'
 
 
 class Equalities(StrEnum):
@@ -61,20 +62,44 @@ def parse_condition(text: str) -> tuple[Equality, ...]:
         condition = sqlglot.parse_one(text, into=expressions.Condition)
     except SqlglotError as error:
         raise ValueError(f"the join condition {text!r} does not parse; write equalities like {EXAMPLE}") from error
-    conjuncts, found = [condition], []
-    while conjuncts:
-        one = conjuncts.pop()
-        if isinstance(one, expressions.Paren):
-            conjuncts.append(one.this)
-        elif isinstance(one, expressions.And):
-            conjuncts += [one.expression, one.this]
-        elif isinstance(one, expressions.EQ):
-            found.append(_equality(one.this, one.expression))
+    return tuple(dict.fromkeys(_equality(one) for one in _conjuncts(condition)))
+
+
+def join_condition(query: str) -> tuple[str, tuple[str, ...]]:
+    """The join condition of a query, and what it asks of single streams besides. A mere condition is itself.
+
+    >>> join_condition("SELECT * FROM R1 JOIN R2 ON R1.pid = R2.pid, R3 AS c WHERE c.ip = R2.ip AND c.port < 1024")
+    ('R1.pid = R2.pid AND R2.ip = c.ip', ('c.port < 1024',))
+    """
+    import sqlglot
+    from sqlglot import expressions
+    from sqlglot.errors import SqlglotError
+
+    if not query.lstrip().upper().startswith("SELECT "):
+        return query, ()
+    try:
+        select = sqlglot.parse_one(query)
+    except SqlglotError as error:
+        raise ValueError(f"the query {query!r} does not parse; write it like {QUERY}") from error
+    joins = select.args.get("joins") or []
+    for one in (*joins, *select.find_all(expressions.Subquery)):
+        if isinstance(one, expressions.Subquery) or one.side or one.method or one.args.get("using"):
+            raise ValueError(f"{one.sql()!r} is not understood; write a query like {QUERY}")
+    where = select.args.get("where")
+    clauses = [*(one.args["on"] for one in joins if one.args.get("on")), *([where.this] if where else [])]
+    equalities, filters = [], []
+    for one in (each for clause in clauses for each in _conjuncts(clause)):
+        if len({column.table for column in one.find_all(expressions.Column)}) > 1:
+            equalities.append(_equality(one))
         else:
-            raise ValueError(  # noqa: TRY004 - it is the text that is wrong
-                f"{one.sql()!r} is no equality of two attributes; write equalities like {EXAMPLE}"
-            )
-    return tuple(dict.fromkeys(found))
+            filters.append(one.sql())
+    if not equalities:
+        raise ValueError(f"the query {query!r} joins nothing; write it like {QUERY}")
+    streams = {table.alias_or_name for table in select.find_all(expressions.Table)}
+    for attribute in (each for one in equalities for each in one):
+        if attribute.stream not in streams:
+            raise ValueError(f"of which stream is {str(attribute)!r}? The query is FROM {', '.join(sorted(streams))}")
+    return " AND ".join(map(str, equalities)), tuple(filters)
 
 
 def reduced(equalities: Iterable[Equality]) -> tuple[Equality, ...]:
@@ -133,8 +158,29 @@ def chosen(equalities: Iterable[Equality], which: Equalities | str) -> tuple[Equ
             return closed(equalities)
 
 
-def _equality(left: Expression, right: Expression) -> Equality:
-    first, second = sorted((_attribute(left), _attribute(right)))
+def _conjuncts(condition: Expr) -> Iterator[Expr]:
+    """What a condition demands at once, as written."""
+    from sqlglot import expressions
+
+    waiting: list[Expr] = [condition]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, expressions.Paren):
+            waiting.append(one.this)
+        elif isinstance(one, expressions.And):
+            waiting += [one.expression, one.this]
+        else:
+            yield one
+
+
+def _equality(expression: Expr) -> Equality:
+    from sqlglot.expressions import EQ
+
+    if not isinstance(expression, EQ):
+        raise ValueError(  # noqa: TRY004 - it is the text that is wrong
+            f"{expression.sql()!r} is no equality of two attributes; write equalities like {EXAMPLE}"
+        )
+    first, second = sorted((_attribute(expression.this), _attribute(expression.expression)))
     if first.stream == second.stream:
         raise ValueError(
             f"'{first} = {second}' compares {first.stream} with itself; a self-join needs an alias for each use of "
@@ -143,7 +189,7 @@ def _equality(left: Expression, right: Expression) -> Equality:
     return Equality(first, second)
 
 
-def _attribute(expression: Expression) -> Attribute:
+def _attribute(expression: Expr) -> Attribute:
     from sqlglot.expressions import Column
 
     if not isinstance(expression, Column):
