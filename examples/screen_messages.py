@@ -1,4 +1,4 @@
-"""Screens messages: which ones does a person have to look at?
+"""Screens messages: finds the ones that a person has to look at.
 
 A message goes to a person if it asks for money, comes from a network that is not ours, from a sender who is not
 trusted, and a small model finds it suspicious. Written as `df.where(a & b & c & d)`, Spark would run the model on every

@@ -10,13 +10,16 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from thalweg.spark.explain import Explanation, explain
     from thalweg.spark.judges import PredicateError
+    from thalweg.spark.metrics import Metrics
     from thalweg.spark.predicates import Predicate, any_of, expr, lookup, not_, predicate, prefix_match, regex
-    from thalweg.spark.where import reset, where
+    from thalweg.spark.stream import stream
+    from thalweg.spark.where import condition, reset, where
 
 _HOMES = {  # where each name lives; imported when it is first used, so that the optimizer alone needs no Spark
     "Explanation": "thalweg.spark.explain",
     "explain": "thalweg.spark.explain",
     "PredicateError": "thalweg.spark.judges",
+    "Metrics": "thalweg.spark.metrics",
     "Predicate": "thalweg.spark.predicates",
     "any_of": "thalweg.spark.predicates",
     "expr": "thalweg.spark.predicates",
@@ -25,15 +28,19 @@ _HOMES = {  # where each name lives; imported when it is first used, so that the
     "predicate": "thalweg.spark.predicates",
     "prefix_match": "thalweg.spark.predicates",
     "regex": "thalweg.spark.predicates",
+    "stream": "thalweg.spark.stream",
+    "condition": "thalweg.spark.where",
     "reset": "thalweg.spark.where",
     "where": "thalweg.spark.where",
 }
 
 __all__ = [
     "Explanation",
+    "Metrics",
     "Predicate",
     "PredicateError",
     "any_of",
+    "condition",
     "explain",
     "expr",
     "lookup",
@@ -42,6 +49,7 @@ __all__ = [
     "prefix_match",
     "regex",
     "reset",
+    "stream",
     "where",
 ]
 

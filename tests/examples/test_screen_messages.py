@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -21,10 +22,12 @@ def example() -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules["screen_messages"] = module
     spec.loader.exec_module(module)
     from pyspark import cloudpickle
 
-    cloudpickle.register_pickle_by_value(module)  # workers cannot import an example
+    # Workers cannot import an example.
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     return module
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -146,7 +147,7 @@ def test_a_folder_that_cannot_be_written_costs_the_sharing_only(tmp_path: Path) 
 
 
 def test_a_process_keeps_a_query_from_task_to_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_queries", module.OrderedDict())
+    monkeypatch.setattr(module, "_queries", OrderedDict())
     first = fused(spec(str(tmp_path)))
     assert fused(spec(str(tmp_path))) is first
     assert fused(spec(str(tmp_path), key="another.0")) is not first

@@ -64,9 +64,7 @@ def test_an_ordinary_stream_goes_on_after_a_restart(spark: SparkSession, files: 
 
 
 @pytest.mark.parametrize("policy", ["a-greedy", "as-written"])
-def test_a_driven_stream_goes_on_after_a_restart(
-    spark: SparkSession, files: Path, tmp_path: Path, policy: str
-) -> None:
+def test_a_driven_stream_goes_on_after_a_restart(spark: SparkSession, files: Path, tmp_path: Path, policy: str) -> None:
     def start() -> Any:  # noqa: ANN401
         stream = tw.stream(
             read(spark, files), rare(90), CONDITION, rare(5), "s not like '%x'",
@@ -104,12 +102,13 @@ def test_a_driven_stream_goes_on_after_a_restart(
         assert about["order"][:2] == ["has a one", "below 5"]
 
 
-def test_conditions_are_planned_anew_for_every_micro_batch(spark: SparkSession, tmp_path: Path) -> None:
+def test_conditions_are_planned_anew_for_every_micro_batch(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("thalweg.spark.stream.SAMPLING_SHARE", 100.0)  # these are too small to be worth a look
     source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", ROWS).option("startTimestamp", 0)
     early = f"value < {2 * ROWS}"
-    numbers = source.load().selectExpr(
-        "value", f"if({early}, 'aaaa', 'zz') as s", f"if({early}, 'zz', 'aaaa') as t"
-    )
+    numbers = source.load().selectExpr("value", f"if({early}, 'aaaa', 'zz') as s", f"if({early}, 'zz', 'aaaa') as t")
     kept: dict[int, int] = {}
     orders: dict[int, list[str]] = {}
     stream = tw.stream(numbers, "s rlike 'z'", "t rlike 'z'", checkpoint=tmp_path / "checkpoint")
@@ -117,7 +116,6 @@ def test_conditions_are_planned_anew_for_every_micro_batch(spark: SparkSession, 
     def count(frame: DataFrame, number: int) -> None:
         kept[number] = frame.count()
         orders[number] = tw.explain(stream).to_dict()["wheres"][0]["order"]
-        stream._planner._alarmed = True  # noqa: SLF001 - look at every micro-batch: this one is too small to be worth it
 
     query = stream.foreach_batch(count)
     deadline = time.monotonic() + 120
@@ -143,9 +141,8 @@ def test_a_lookup_is_refreshed_while_a_stream_runs(spark: SparkSession, files: P
 
         place = tmp_path / f"checkpoint-{driven}"
         if driven:
-            query = tw.stream(read(spark, files), wanted, rare(90).function and "a < 90", checkpoint=place).foreach_batch(
-                note, availableNow=True
-            )
+            stream = tw.stream(read(spark, files), wanted, "a < 90", checkpoint=place)
+            query = stream.foreach_batch(note, availableNow=True)
         else:
             kept = tw.where(read(spark, files), wanted, "a < 90")
             writer = kept.writeStream.foreachBatch(note).option("checkpointLocation", str(place))

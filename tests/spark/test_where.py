@@ -65,7 +65,10 @@ POOL: tuple[tuple[Any, str], ...] = (
     (tw.prefix_match(NETS, on={"ip": "net"}), "ip LIKE '10.%' OR ip LIKE '192.168.1.%'"),
     (tw.any_of("a > 8", is_even), "a > 8 OR a % 2 = 0"),
     (tw.any_of("a > 8", "s = 'bee'"), "a > 8 OR s = 'bee'"),
-    (tw.any_of(tw.lookup(NAMES, on={"s": "name"}), "a < 3", is_far), "s IN ('ant','bee','elk') OR a < 3 OR a + length(s) > 5"),
+    (
+        tw.any_of(tw.lookup(NAMES, on={"s": "name"}), "a < 3", is_far),
+        "s IN ('ant', 'bee', 'elk') OR a < 3 OR a + length(s) > 5",
+    ),
     (tw.not_(is_even), "NOT a % 2 = 0"),
     (tw.not_("a > 2"), "NOT a > 2"),
     (tw.not_(tw.any_of(is_even, "s = 'bee'")), "NOT (a % 2 = 0 OR s = 'bee')"),
@@ -91,7 +94,7 @@ def frame_of(spark: SparkSession, rows: list[tuple[Any, ...]], partitions: int) 
 @pytest.fixture
 def batch_size(spark: SparkSession) -> Iterator[Any]:
     key = "spark.sql.execution.arrow.maxRecordsPerBatch"
-    before = spark.conf.get(key)
+    before = str(spark.conf.get(key))
     yield lambda size: spark.conf.set(key, size)
     spark.conf.set(key, before)
 
@@ -145,7 +148,7 @@ def test_the_rows_are_those_of_duckdb(
 OUTCOMES = (True, False, None, "fails")
 
 
-def by_bits(one: int, takes: str) -> Any:  # noqa: ANN401 - a predicate
+def by_bits(one: int, takes: Any) -> Any:  # noqa: ANN401 - a predicate
     """A predicate that reads its outcome from two bits of the row."""
 
     def judge(value: int) -> bool | None:
@@ -160,9 +163,10 @@ def by_bits(one: int, takes: str) -> Any:  # noqa: ANN401 - a predicate
     if takes == "spark":
         bits = f"(value >> {2 * one} & 3)"
         return tw.expr(
-            f"CASE {bits} WHEN 0 THEN true WHEN 1 THEN false WHEN 3 THEN raise_error('row ' || value) END", name=f"p{one}"
+            f"CASE {bits} WHEN 0 THEN true WHEN 1 THEN false WHEN 3 THEN raise_error('row ' || value) END",
+            name=f"p{one}",
         )
-    return tw.predicate(judge if takes == "rows" else judge_all, on="value", takes=takes, name=f"p{one}")  # type: ignore[arg-type]
+    return tw.predicate(judge if takes == "rows" else judge_all, on="value", takes=takes, name=f"p{one}")
 
 
 def truth(values: list[int], count: int) -> tuple[list[int], list[int]]:
@@ -194,7 +198,12 @@ def value_frame(spark: SparkSession, values: list[int]) -> DataFrame:
     sample=st.booleans(),
 )
 def test_errors_do_not_depend_on_the_order(
-    spark: SparkSession, values: list[int], kinds: list[str], policy: str, order: list[int], sample: bool  # noqa: FBT001
+    spark: SparkSession,
+    values: list[int],
+    kinds: list[str],
+    policy: str,
+    order: list[int],
+    sample: bool,  # noqa: FBT001
 ) -> None:
     frame = value_frame(spark, values)
     predicates = [by_bits(one, kinds[one]) for one in order]
@@ -241,9 +250,9 @@ def test_quarantined_rows_have_a_reason(spark: SparkSession, tmp_path: Path, kin
     found = spark.read.parquet(place).collect()
     assert sorted(row["id"] for row in found) == failing
     for row in found:
-        first = next(one for one in range(3) if OUTCOMES[values[row["id"]] >> 2 * one & 3] == "fails")
-        python = [one for one in range(3) if OUTCOMES[values[row["id"]] >> 2 * one & 3] == "fails" and kinds[one] != "spark"]
-        assert row["predicate"].startswith(f"p{python[0] if python else first}")
+        failed = [one for one in range(3) if OUTCOMES[values[row["id"]] >> 2 * one & 3] == "fails"]
+        in_python = [one for one in failed if kinds[one] != "spark"]
+        assert row["predicate"].startswith(f"p{(in_python or failed)[0]}")
         assert "row " in row["reason"] or "Spark could not evaluate" in row["reason"]
 
 
@@ -386,6 +395,15 @@ def test_wheres_compose(numbers: DataFrame) -> None:
     assert len(tw.explain(kept).to_dict()["wheres"]) == 2
 
 
+def test_a_condition_goes_wherever_a_column_goes(numbers: DataFrame) -> None:
+    both = tw.condition(rare(90), rare(5))
+    flagged = numbers.withColumn("flag", both | (numbers.a == 99))
+    assert flagged.where("flag").count() == 1200
+    assert "below 5" in str(tw.explain(flagged))
+    with pytest.raises(TypeError, match=r"'a > 1' runs in Spark: write tw\.condition"):
+        tw.condition(rare(5), "a > 1")
+
+
 def test_qualified_names_and_duplicates_survive(spark: SparkSession) -> None:
     frame = spark.range(10).alias("t")
     kept = tw.where(frame, "t.id > 3", "t.id > 3", tw.predicate(lambda x: x < 8, on="t.id", takes="numpy", name="x"))
@@ -395,7 +413,7 @@ def test_qualified_names_and_duplicates_survive(spark: SparkSession) -> None:
 # --------------------------------------------------------------------------------------- bad input
 
 
-def test_wrong_input_is_refused_before_any_job(numbers: DataFrame, tmp_path: Path) -> None:  # noqa: PLR0915
+def test_wrong_input_is_refused_before_any_job(numbers: DataFrame, tmp_path: Path) -> None:
     def refused(kind: type[Exception], message: str, *predicates: Any, **options: Any) -> None:  # noqa: ANN401
         with pytest.raises(kind, match=message):
             tw.where(numbers, *predicates, **options)

@@ -38,7 +38,7 @@ def explain(what: Any) -> Explanation:  # noqa: ANN401 - a DataFrame, a streamin
 
     Workers report when a task ends, so a DataFrame that has not run yet shows only what is planned.
     """
-    own = getattr(what, "thalweg_where", None)
+    own = vars(what).get("thalweg_where")  # not getattr: a DataFrame of Connect takes any name for a column's
     return Explanation(tuple(describe(one) for one in ([own] if own is not None else wheres_of(what))))
 
 

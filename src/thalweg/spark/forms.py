@@ -74,7 +74,7 @@ class PythonForm:
 Form = NativeForm | JoinForm | PythonForm
 
 
-def form_of(frame: DataFrame, predicate: Predicate, policy: type, folder: str, *, joins: bool) -> Form:
+def form_of(frame: DataFrame | None, predicate: Predicate, policy: type, folder: str, *, joins: bool) -> Form:
     """How a predicate runs on a DataFrame; lookups by joins where the plan can be made anew for each batch."""
     if isinstance(predicate, LookupPredicate) and joins:
         return JoinForm(predicate)
@@ -82,11 +82,11 @@ def form_of(frame: DataFrame, predicate: Predicate, policy: type, folder: str, *
     return native if native is not None else _python(frame, predicate, policy, folder)
 
 
-def _native(frame: DataFrame, predicate: Predicate) -> NativeForm | None:
+def _native(frame: DataFrame | None, predicate: Predicate) -> NativeForm | None:
     """The form in Spark, if the predicate and all in it have one."""
     from pyspark.sql import functions as f
 
-    if isinstance(predicate, ExpressionPredicate):
+    if isinstance(predicate, ExpressionPredicate) and frame is not None:
         condition = condition_of(predicate.condition)
         facts = facts_of(frame, condition)
         if facts.safe or not facts.deterministic:
@@ -118,7 +118,7 @@ def _native(frame: DataFrame, predicate: Predicate) -> NativeForm | None:
     return None
 
 
-def _python(frame: DataFrame, predicate: Predicate, policy: type, folder: str) -> PythonForm:
+def _python(frame: DataFrame | None, predicate: Predicate, policy: type, folder: str) -> PythonForm:
     """The form in a Python worker."""
     native = _native(frame, predicate)
     if native is not None:

@@ -98,6 +98,11 @@ class Plan:
             frame = frame.where(_guarded(checked, guard))
         return frame.drop(*scratch) if scratch else frame
 
+    def as_column(self) -> Column:
+        """The same as one condition, if all predicates run in Python."""
+        (stage,) = self.stages
+        return self._fused(stage, stays=False, puts_off_errors=False)
+
     def _checks(self) -> list[Column]:
         """Conditions that may raise, as they are: for the rows that nobody has rejected."""
         if self.on_error != "raise":

@@ -9,7 +9,7 @@ import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
 import pyarrow as pa
 
@@ -134,6 +134,33 @@ class NotPredicate(Predicate):
     of: Predicate
 
 
+@overload
+def predicate(
+    function: Callable[..., Any],
+    *,
+    on: str | Sequence[str],
+    takes: Takes | None = ...,
+    name: str | None = ...,
+    cost: float | None = ...,
+    pinned: bool = ...,
+    deterministic: bool = ...,
+    after: Predicate | str | Sequence[Predicate | str] = ...,
+) -> FunctionPredicate: ...
+
+
+@overload
+def predicate(
+    *,
+    on: str | Sequence[str],
+    takes: Takes | None = ...,
+    name: str | None = ...,
+    cost: float | None = ...,
+    pinned: bool = ...,
+    deterministic: bool = ...,
+    after: Predicate | str | Sequence[Predicate | str] = ...,
+) -> Callable[[Callable[..., Any]], FunctionPredicate]: ...
+
+
 def predicate(
     function: Callable[..., Any] | None = None,
     *,
@@ -144,7 +171,7 @@ def predicate(
     pinned: bool = False,
     deterministic: bool = True,
     after: Predicate | str | Sequence[Predicate | str] = (),
-) -> Any:  # noqa: ANN401 - a predicate, or what makes one of a function
+) -> FunctionPredicate | Callable[[Callable[..., Any]], FunctionPredicate]:
     """Make a predicate of your own function.
 
     Parameters

@@ -29,19 +29,19 @@ from thalweg.spark.forms import Form, JoinForm, NativeForm, PythonForm, code_for
 from thalweg.spark.fused import MOST_CHANGES, FusedSpec, PolicySpec
 from thalweg.spark.native import SMALL_INPUT, Sample, estimated_size, sample_rows
 from thalweg.spark.plan import Plan, stages_of
-from thalweg.spark.predicates import Predicate, as_predicate, columns_of, parts_of
+from thalweg.spark.predicates import ExpressionPredicate, Predicate, as_predicate, columns_of, parts_of
 from thalweg.spark.quarantine import folder_of
 from thalweg.spark.state import PLAN, SUFFIX, WARM, Learned, StateError, StateFolder, digest, merge
 from thalweg.spark.trial import try_all
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 OnError = Literal["raise", "drop", "quarantine"]
 
 MOST_WHERES = 1000  # that the driver remembers for `tw.explain`
 CROSSING_SECONDS = 200e-9  # that a row takes to Python and back, roughly
-TAG = re.compile(r"thalweg:([0-9a-f]{12})")
+TAG = re.compile(r"thalweg[:_]([0-9a-f]{12})")
 WORTH_SAMPLING = 2  # conditions or lookups that take time: with fewer there is nothing to choose
 
 
@@ -248,8 +248,43 @@ def where(
     return made.plan.apply(frame)
 
 
+def condition(
+    *predicates: Any,  # noqa: ANN401 - predicates
+    policy: str | Policy | type[Policy] = "a-greedy",
+    on_error: Literal["raise", "drop"] = "raise",
+    state: str | os.PathLike[str] | None = None,
+) -> Column:
+    """The conjunction of predicates that run in Python as one Column, for wherever a Column goes.
+
+    `tw.where` does more: it orders conditions in Spark and joins as well, and checks the DataFrame's columns.
+
+    Examples
+    --------
+    >>> flagged = messages.withColumn("flagged", condition(is_spam, is_odd))  # doctest: +SKIP
+    """
+    checked = [as_predicate(one) for one in predicates]
+    for one in checked:
+        if any(isinstance(part, ExpressionPredicate) for part in parts_of(one)):
+            raise TypeError(
+                f"{one.name!r} runs in Spark: write tw.condition(...) & F.expr({one.name!r}), or tw.where for all"
+            )
+    made = make_where(
+        None,
+        checked,
+        policy=policy,
+        on_error=on_error,
+        quarantine=None,
+        quarantine_columns=(),
+        state=state,
+        joins=False,
+    )
+    made.choose_unsampled()
+    gather(made)
+    return made.plan.as_column()
+
+
 def make_where(
-    frame: DataFrame,
+    frame: DataFrame | None,
     predicates: Sequence[Any],
     *,
     policy: str | Policy | type[Policy],
@@ -267,7 +302,8 @@ def make_where(
     if (on_error == "quarantine") != (quarantine is not None):
         raise ValueError("on_error='quarantine' and quarantine='folder or table' go together")
     checked = distinct_names([as_predicate(one) for one in predicates])
-    check_columns(frame, checked, quarantine_columns)
+    if frame is not None:
+        check_columns(frame, checked, quarantine_columns)
     check_picklable(checked)
     key = uuid.uuid4().hex[:12]
     folder = StateFolder(os.path.join(_scratch(), key) if state is None else state)  # noqa: PTH118 - may be a URL
@@ -277,21 +313,19 @@ def make_where(
         raising = [one for one, form in enumerate(forms) if isinstance(form, NativeForm) and form.raised is not None]
         forms += [code_form(checked[one].name, forms[one]) for one in raising]  # type: ignore[arg-type]
         checked += [replace(checked[one], name=f"{checked[one].name} (errors)", pinned=False) for one in raising]
-    taken = dict.fromkeys(column for form in forms if isinstance(form, PythonForm) for column in form.columns)
     made = Where(
         key=key,
         predicates=tuple(checked),
         forms=tuple(forms),
         policy=PolicySpec(kind, len(forms), options | constraints(checked, forms)),
         on_error=on_error,
-        quarantine=None
-        if quarantine is None
-        else folder_of(
-            frame, os.fspath(quarantine), [*taken, *(one for one in quarantine_columns if one not in taken)]
-        ),
-        quarantine_columns=tuple(quarantine_columns) if on_error == "quarantine" else (),
+        quarantine=None if quarantine is None else os.fspath(quarantine),
+        quarantine_columns=tuple(quarantine_columns),
         folder=folder,
     )
+    if frame is not None and quarantine is not None:
+        taken = [column for form in forms if isinstance(form, PythonForm) for column in form.columns]
+        made.quarantine = folder_of(frame, os.fspath(quarantine), list(dict.fromkeys([*taken, *quarantine_columns])))
     _wheres[key] = made
     while len(_wheres) > MOST_WHERES:
         _wheres.popitem(last=False)
@@ -364,9 +398,7 @@ def wheres_of(what: Any) -> list[Where]:  # noqa: ANN401 - a DataFrame or a stre
     keys = dict.fromkeys(TAG.findall(text.getvalue()))
     found = [_wheres[key] for key in keys if key in _wheres]
     if not found:
-        raise ValueError(
-            "no tw.where of this program is in the plan: pass what tw.where returned, or a query on it"
-        )
+        raise ValueError("no tw.where of this program is in the plan: pass what tw.where returned, or a query on it")
     return found
 
 
