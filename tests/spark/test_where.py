@@ -256,6 +256,19 @@ def test_quarantined_rows_have_a_reason(spark: SparkSession, tmp_path: Path, kin
         assert "row " in row["reason"] or "Spark could not evaluate" in row["reason"]
 
 
+def test_what_raises_in_two_conditions_is_still_caught(spark: SparkSession) -> None:
+    """Spark evaluates what two conditions have in common ahead of both."""
+    rows = [(0, "1", 1), (1, "x", 5), (2, "7", 1), (3, "12", 5)]
+    frame = spark.createDataFrame(rows, "id long, t string, a long")
+    conditions = ["cast(t as int) > 5", "cast(t as int) < 10", "cast(t as int) <> 3", "a <> 5"]
+    for order in (conditions, conditions[::-1]):
+        assert ids(tw.where(frame, *order)) == [2]
+    assert ids(tw.where(frame, *conditions[:3], on_error="drop")) == [2]
+    assert ids(tw.where(frame, tw.any_of(*conditions[:2]), "a <> 5", sample=True)) == [0, 2]
+    with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
+        ids(tw.where(frame, *conditions[:3]))
+
+
 def test_a_quarantine_can_be_a_table(spark: SparkSession, tmp_path: Path) -> None:
     spark.sql(f"CREATE DATABASE IF NOT EXISTS aside LOCATION '{tmp_path}'")
     try:

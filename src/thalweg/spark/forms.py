@@ -18,7 +18,7 @@ from thalweg.spark.catalyst import Facts, facts_of
 from thalweg.spark.fused import PolicySpec
 from thalweg.spark.judges import TRUE, CodeJudge, FunctionJudge, Judge, NotJudge, Takes
 from thalweg.spark.keys import KeySet
-from thalweg.spark.native import code_of, condition_of
+from thalweg.spark.native import code_of, condition_of, opaque_truth
 from thalweg.spark.predicates import (
     AnyOfPredicate,
     ExpressionPredicate,
@@ -91,7 +91,7 @@ def _native(frame: DataFrame | None, predicate: Predicate) -> NativeForm | None:
         facts = facts_of(frame, condition)
         if facts.safe or not facts.deterministic:
             return NativeForm(condition, ~condition, None, condition, facts)
-        code = code_of(condition)
+        code = code_of(condition, opaque_truth(frame))
         return NativeForm(code == TRUE, code == 0, code.isNull(), condition, facts)
     if isinstance(predicate, NotPredicate):
         of = _native(frame, predicate.of)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.ordering.types import Floats, Integers
-from thalweg.spark.judges import UNKNOWN
+from thalweg.spark.judges import FALSE, UNKNOWN
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -47,15 +47,31 @@ def condition_of(condition: str | Column) -> Column:
     return f.expr(condition) if isinstance(condition, str) else condition
 
 
-def code_of(condition: Column) -> Column:
+def code_of(condition: Column, opaque: Column) -> Column:
     """The outcome as a number, FALSE, TRUE or UNKNOWN, and NULL where the expression raises.
 
-    Spark has no general `try(...)`, but `try_multiply` of an interval catches whatever its arguments raise.
+    Spark has no general `try(...)`, but `try_multiply` of an interval catches whatever its arguments raise. What two
+    expressions have in common, though, Spark evaluates once and ahead of both, where nothing is caught; only what
+    stands in a branch it leaves there. So the condition stands in a branch that is always taken, which Spark cannot
+    know.
     """
     from pyspark.sql import functions as f
 
-    number = f.coalesce(condition.cast("int"), f.lit(UNKNOWN))
+    number = f.when(opaque, f.coalesce(condition.cast("int"), f.lit(UNKNOWN))).otherwise(f.lit(FALSE))
     return f.try_multiply(f.expr("interval '1' second"), number).cast("int")
+
+
+def opaque_truth(frame: DataFrame) -> Column:
+    """A condition that is always true, and of which Spark's optimizer does not know it."""
+    from pyspark.sql import functions as f
+
+    fixed = {"boolean", "byte", "short", "integer", "long", "float", "double", "date", "timestamp"}
+    once = [field for field in frame.schema.fields if frame.columns.count(field.name) == 1]
+    best = min(once, key=lambda field: field.dataType.typeName() not in fixed, default=None)
+    if best is None or best.dataType.typeName() in {"map", "variant"}:
+        return f.rand() >= 0
+    quoted = best.name.replace("`", "``")
+    return f.hash(f.col(f"`{quoted}`")).bitwiseAND(1) < 2  # noqa: PLR2004 - the last bit is 0 or 1
 
 
 def estimated_size(frame: DataFrame) -> int | None:
@@ -85,7 +101,8 @@ def sample_rows(frame: DataFrame, conditions: Sequence[Column], columns: Sequenc
     clock = f.expr("cast(java_method('java.lang.System', 'nanoTime') as bigint)")
     # Code and time in one sum: its left side is evaluated before its right, here and now, as the clock is not
     # deterministic. Spark may defer a condition on its own, or evaluate it ahead if it occurs twice.
-    ticks = [f.coalesce(code_of(one), f.lit(RAISED)) * f.lit(CODE_UNIT) + clock for one in conditions]
+    opaque = opaque_truth(frame)
+    ticks = [f.coalesce(code_of(one, opaque), f.lit(RAISED)) * f.lit(CODE_UNIT) + clock for one in conditions]
     table = (
         rows.select(
             *(f.col(column).alias(f"c{number}") for number, column in enumerate(columns)),

@@ -104,10 +104,16 @@ class Plan:
         return self._fused(stage, stays=False, puts_off_errors=False)
 
     def _checks(self) -> list[Column]:
-        """Conditions that may raise, as they are: for the rows that nobody has rejected."""
+        """Conditions that may raise, as they are, for the rows that nobody has rejected and on which they do."""
+        from pyspark.sql import functions as f
+
         if self.on_error != "raise":
             return []
-        return [form.strict for form in self.forms if isinstance(form, NativeForm) and form.raised is not None]
+        return [
+            f.when(form.raised, form.strict).otherwise(f.lit(True))  # noqa: FBT003
+            for form in self.forms
+            if isinstance(form, NativeForm) and form.raised is not None
+        ]
 
     def _native(self, stage: Stage) -> Column:
         forms = [form for form in (self.forms[one] for one in stage.predicates) if isinstance(form, NativeForm)]
