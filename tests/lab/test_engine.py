@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from thalweg.drift import Watched
 from thalweg.lab.engine import CODES, Engine
 from thalweg.lab.workload import Workload
 from thalweg.ordering import POLICIES, AGreedy, AsWritten, Policy, optimal_order, order_cost
@@ -77,3 +78,20 @@ def test_bad_probes_and_policies_are_refused(engine: Engine) -> None:
         Engine([1, 0])
     with pytest.raises(ValueError, match="this engine has 6 filters, the policy 3"):
         engine.run(AsWritten(3), [])
+
+
+def test_a_watched_policy_gets_over_a_change() -> None:
+    random = np.random.default_rng(0)
+    before, after = Workload((0.9, 0.3, 0.1)), Workload((0.1, 0.3, 0.9))
+    policies = {
+        "alone": AGreedy(3, window=60_000, p=0.1, adaptive_p=False),
+        "watched": Watched(AGreedy(3, window=60_000, p=0.1, adaptive_p=False)),
+    }
+    engine = Engine([1, 1, 1])
+    engine.race(policies, before.chunks(100_000, random))
+    runs = engine.race(policies, after.chunks(100_000, random))
+    assert {run.tuples for run in runs.values()} == {100_000}
+    assert sum(runs["watched"].series) == runs["watched"].evaluations
+    assert policies["watched"].profile.seen == pytest.approx(policies["alone"].profile.seen, rel=0.05)
+    assert runs["watched"].order[0] == 2
+    assert runs["watched"].evaluations < 0.9 * runs["alone"].evaluations

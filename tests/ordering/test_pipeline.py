@@ -87,3 +87,53 @@ def test_what_a_call_costs_whatever_its_rows_is_not_the_rows_fault() -> None:
 def test_number_of_filters_must_fit() -> None:
     with pytest.raises(ValueError, match="orders 2 filters, not 1"):
         Pipeline(AsWritten(2), [bit(0)])
+
+
+COSTS, KEEPS = (40, 4, 20, 2, 10, 1), (0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
+SHIFTS = (0, 3, 1)  # a phase each: filter i has the cost and the keep rate of number i + shift
+PHASE, BATCH = 60_000, 10_000
+
+
+def test_an_order_that_has_become_bad_does_not_run_for_long() -> None:
+    """Costs and keep rates change places; on a clock that only the filters' own costs advance."""
+    random = np.random.default_rng(4)
+    now, phase = 0.0, 0
+    draws = np.zeros((0, 6))
+
+    def drifting(one: int) -> Filter:
+        def keep(rows: np.ndarray) -> np.ndarray:
+            nonlocal now
+            number = (one + SHIFTS[phase]) % 6
+            now += 15e-6 + rows.size * COSTS[number] * 0.3e-6
+            return draws[rows, one] < KEEPS[number]
+
+        return keep
+
+    pipeline = Pipeline(AGreedy(6), [drifting(one) for one in range(6)], clock=lambda: now)
+    ideal = 0.0
+    for phase in range(len(SHIFTS)):  # noqa: B007 - the filters read it
+        for _ in range(PHASE // BATCH):
+            draws = random.random((BATCH, 6))
+            pipeline.keep(np.arange(BATCH))
+        alive = 1.0
+        for number in sorted(range(6), key=lambda number: COSTS[number] / (1 - KEEPS[number])):
+            ideal += PHASE * alive * COSTS[number] * 0.3e-6
+            alive *= KEEPS[number]
+    assert now < 1.25 * ideal  # 2.5 times it without starting over
+    assert pipeline.profile_seconds < 0.06 * now
+
+
+def test_slices_take_a_while_but_not_long() -> None:
+    now, sizes = 0.0, list[int]()
+
+    def slow(rows: np.ndarray) -> np.ndarray:
+        nonlocal now
+        sizes.append(rows.size)
+        now += 1e-5 * rows.size
+        return np.ones(rows.size, np.bool_)
+
+    pipeline = Pipeline(AGreedy(1), [slow], clock=lambda: now)
+    for _ in range(3):
+        pipeline.keep(np.arange(10_000))
+    assert sizes[:6] == [1] * SINGLES + [FIRST_SLICE, 2 * FIRST_SLICE, 4 * FIRST_SLICE]
+    assert all(499 <= size <= 1001 for size in sizes[-8:])  # 5 ms each; the last may take the rest along

@@ -10,7 +10,7 @@ from typing import Protocol, cast
 
 from thalweg.results import Result
 
-BENCHES: tuple[str, ...] = ("ordering",)
+BENCHES: tuple[str, ...] = ("ordering", "planner", "drift", "filters")
 
 
 class Progress(Protocol):

@@ -21,7 +21,9 @@ from thalweg.lab.a_greedy import (
     fig21,
     table2,
 )
+from thalweg.lab.bcs import exp1, exp2, kinds, overhead, tuning
 from thalweg.lab.experiment import Experiment
+from thalweg.lab.q_aware import q_aware, q_fab, q_fgreedy, q_treeopt
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     examples.EXPERIMENT,
@@ -40,6 +42,15 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     fig20.EXPERIMENT,
     fig21.EXPERIMENT,
     adaptive_p.EXPERIMENT,
+    tuning.EXPERIMENT,
+    exp1.EXPERIMENT,
+    exp2.EXPERIMENT,
+    overhead.EXPERIMENT,
+    kinds.EXPERIMENT,
+    q_fgreedy.EXPERIMENT,
+    q_treeopt.EXPERIMENT,
+    q_fab.EXPERIMENT,
+    q_aware.EXPERIMENT,
 )
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thalweg.drift import Watched
 from thalweg.kernels import clock, compile_kernels, inlined, kernel
 from thalweg.ordering import (
     a_greedy,
@@ -43,6 +44,7 @@ VECTOR = 2000  # tuples between two looks at ordinary processing
 TIME_EVERY = 8  # profile tuples from one whose evaluations are timed to the next: a clock costs as much as a probe
 BLOCK = 2000  # tuples for which filter evaluations are counted together, as in figures 16 to 18
 
+OUTSIDE = -1  # a policy that learns outside of the kernel, between vectors
 FIXED, A_GREEDY, SWEEP, INDEPENDENT, LOCAL_SWAPS, ADJACENT_SWAP, MARGINAL_RANK = range(7)  # the last two are peers'
 CODES = {
     a_greedy.AGreedy: A_GREEDY,
@@ -139,7 +141,8 @@ def _learn(code: int, window: Window, state: State, batch: Batch) -> bool:
         return independent.adapt(window, state, batch)
     if code == LOCAL_SWAPS:
         return local_swaps.adapt(window, state, batch)
-    profile.insert(window, batch)
+    if code != OUTSIDE:
+        profile.insert(window, batch)
     return False
 
 
@@ -375,11 +378,21 @@ class Engine:
         return {name: meter.run() for name, meter in meters.items()}
 
     def _step(self, meter: _Meter, masks: Integers) -> None:
-        policy = meter.policy
         meter.make_room(masks.size)
         before = time.perf_counter()
+        if meter.is_outside:
+            for start in range(0, masks.size, VECTOR):
+                profiled = int(meter.tally[PROFILED])
+                self._process(OUTSIDE, meter, masks[start : start + VECTOR])
+                meter.show(profiled)
+        else:
+            self._process(CODES.get(type(meter.policy), FIXED), meter, masks)
+        meter.seconds += time.perf_counter() - before
+
+    def _process(self, code: int, meter: _Meter, masks: Integers) -> None:
+        policy = meter.policy
         process(
-            CODES.get(type(policy), FIXED),
+            code,
             policy.sampler.adaptive,
             policy.profile.arrays,
             policy.state,
@@ -395,7 +408,6 @@ class Engine:
             meter.tally,
             meter.series,
         )
-        meter.seconds += time.perf_counter() - before
 
 
 class _Meter:
@@ -404,6 +416,9 @@ class _Meter:
     def __init__(self, policy: Policy, batch: int) -> None:
         filters = policy.filters
         self.policy = policy
+        self.is_outside = isinstance(policy, Watched)
+        if self.is_outside:
+            batch = VECTOR  # any tuple of a vector may be profiled
         self.batch = Batch(
             np.zeros(batch, np.int64), np.zeros((batch, filters)), np.zeros(batch, np.bool_), np.zeros(batch)
         )
@@ -417,6 +432,13 @@ class _Meter:
         """Lengthen the series for so many more tuples."""
         blocks = (int(self.tally[TUPLES]) + tuples) // BLOCK
         self.series = np.concatenate([self.series, np.zeros(blocks - self.series.size, np.int64)])
+
+    def show(self, profiled: int) -> None:
+        """Show the policy the profile tuples after so many."""
+        places = np.arange(profiled, self.tally[PROFILED]) % self.batch.masks.size
+        if places.size:
+            times = np.where(self.batch.timed[places, None], self.batch.times[places], np.nan)
+            self.policy.update(self.batch.masks[places], times, self.batch.stamps[places])
 
     def run(self) -> Run:
         """The sum of it all."""

@@ -19,6 +19,9 @@ from thalweg.ordering.types import Booleans, Floats, Integers
 
 FIRST_SLICE = 64  # rows of the first slice after some single ones; then doubled: a bad first order meets few rows
 LARGEST_SLICE = 32  # times it is doubled
+SLICE_SECONDS = 5e-3  # that a slice takes, so that an order that has become bad does not run for long
+LEAST_SECONDS = 1e-9
+STEADY = 1000  # rows after which the time a row takes is known
 PROFILE_SHARE = 0.02  # of the filters' own time that profiling may take, once the policy has had a look
 FIRST_LOOK = 64  # profile tuples that are made whatever they cost
 
@@ -77,6 +80,8 @@ class Pipeline:
         self._stamp = stamp
         self._clock = clock
         self._slices = 0
+        self._recent_rows = self._recent_seconds = 0.0
+        self._start = 0  # of the slice in its batch
         self._watches = tuple(Stopwatch() for _ in filters)
 
     @property
@@ -105,13 +110,23 @@ class Pipeline:
         kept = np.zeros(len(rows), np.bool_)
         start = 0
         while start < len(rows):
-            stop = start + (1 if self._slices < SINGLES else FIRST_SLICE << min(self._slices - SINGLES, LARGEST_SLICE))
-            self._slices += 1
+            stop = start + self._slice_size(len(rows) - start)
+            self._start = start
             if start == 0 and stop >= len(rows):
                 return self._keep(rows)
             kept[start:stop] = self._keep(rows[start:stop])
             start = stop
         return kept
+
+    def _slice_size(self, most: int) -> int:
+        """How many rows to take at once: few at first, and then as many as take a while."""
+        self._slices += 1
+        if self._slices <= SINGLES:
+            return 1
+        size = FIRST_SLICE << min(self._slices - SINGLES - 1, LARGEST_SLICE)
+        if self.tuples > STEADY:
+            size = min(size, int(SLICE_SECONDS * self._recent_rows / max(self._recent_seconds, LEAST_SECONDS)) + 1)
+        return most if size > most // 2 else size
 
     def _keep(self, rows: Rows) -> Booleans:
         policy = self.policy
@@ -138,21 +153,32 @@ class Pipeline:
         self.evaluated += evaluated
         self.dropped += dropped
         self.seconds += seconds
+        self._recent_rows = 0.5 * self._recent_rows + len(rows)
+        self._recent_seconds = 0.5 * self._recent_seconds + float(seconds.sum())
         if profiled:
             before = self._clock()
             self._profile(rows, profiled)
             self.profile_seconds += self._clock() - before
         policy.observe(evaluated, dropped, seconds)
+        if policy.moved:
+            self._start_over()
         if alive is None:
             return np.ones(len(rows), np.bool_)
         result = np.zeros(len(rows), np.bool_)
         result[alive] = True
         return result
 
+    def _start_over(self) -> None:
+        """Something has changed: what was learnt misleads. Learn anew, with few rows at a time until that is done."""
+        self.policy.forget()
+        self._slices = SINGLES
+        for watch in self._watches:
+            watch.forget()
+
     def _may_profile(self) -> bool:
         """Whether profiling has stayed within its share; where filters are cheap, their order matters little."""
         spent = self.profile_seconds
-        return spent <= PROFILE_SHARE * float(self.seconds.sum()) or self.policy.profile.seen < FIRST_LOOK
+        return spent <= PROFILE_SHARE * float(self.seconds.sum()) or len(self.policy.profile) < FIRST_LOOK
 
     def _profile(self, rows: Rows, profiled: list[tuple[int, tuple[int, ...], Integers]]) -> None:
         """Evaluate chosen rows on what the policy asks for, and show it the outcome in the rows' order."""
@@ -165,10 +191,14 @@ class Pipeline:
                 mask[~passed] |= 1 << one
                 self.extra_evaluations += chosen.size
             masks.append(mask)
-        arrival = np.argsort(np.concatenate([chosen for _, _, chosen in profiled]))
-        batch = np.concatenate(masks)[arrival]
-        times = np.broadcast_to(self._times(), (batch.size, self.policy.filters))
-        self.policy.update(batch, times, None if self._stamp is None else self._stamp())
+        places = np.concatenate([chosen for _, _, chosen in profiled])
+        arrival = np.argsort(places)
+        times = np.broadcast_to(self._times(), (places.size, self.policy.filters))
+        self._learn(places[arrival], np.concatenate(masks)[arrival], times)
+
+    def _learn(self, places: Integers, masks: Integers, times: Floats) -> None:
+        """Show the policy profile tuples, in the order of arrival; places are those of their rows in the slice."""
+        self.policy.update(masks, times, None if self._stamp is None else self._stamp())
 
     def _times(self) -> Floats:
         """What a row costs in each filter; where nothing is known, the median of the others."""

@@ -164,6 +164,7 @@ class Policy:
             trace=np.zeros(5, np.int64),
             alpha=alpha,
         )
+        self.moved = False  # whether the last `observe` saw that something has changed
         self.random = np.random.default_rng(seed)
         self._prepare()
 
@@ -198,8 +199,16 @@ class Policy:
 
     def observe(self, evaluated: ArrayLike, dropped: ArrayLike, seconds: ArrayLike) -> bool:
         """Learn from ordinary processing, numbers per filter; returns whether the order changed."""
-        self.sampler.watch(evaluated, dropped, seconds, seen=self.profile.seen, window=self.profile.window)
+        self.moved = self.sampler.watch(
+            evaluated, dropped, seconds, seen=self.profile.seen, window=self.profile.window
+        )
         return False
+
+    def forget(self) -> None:
+        """Throw the profile away, as it is out of date, and make a new one quickly; the order stays until then."""
+        self.profile.clear()
+        self.state.counts[:] = 0
+        self.sampler.look_closely()
 
     def _prepare(self) -> None:
         """Set up the state that depends on the first order."""

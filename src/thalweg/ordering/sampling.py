@@ -182,9 +182,20 @@ class Sampler:
         counters[GAP] -= dropped - place
         return np.array(chosen, np.int64)
 
-    def watch(self, evaluated: ArrayLike, dropped: ArrayLike, seconds: ArrayLike, *, seen: int, window: int) -> None:
-        """Take in the counts and times of ordinary processing, and how many profile tuples were ever made."""
-        if self.adaptive:
-            counts = np.asarray(evaluated, np.int64), np.asarray(dropped, np.int64)
-            if watch(self.arrays, *counts, np.asarray(seconds, np.float64), seen, window):
-                next_gap(self.arrays, self._random.random())
+    def watch(self, evaluated: ArrayLike, dropped: ArrayLike, seconds: ArrayLike, *, seen: int, window: int) -> bool:
+        """Take in the counts and times of ordinary processing, and how many profile tuples were ever made.
+
+        Returns whether something has moved.
+        """
+        if not self.adaptive:
+            return False
+        before = int(self.arrays.counters[HOLD])
+        counts = np.asarray(evaluated, np.int64), np.asarray(dropped, np.int64)
+        if watch(self.arrays, *counts, np.asarray(seconds, np.float64), seen, window):
+            next_gap(self.arrays, self._random.random())
+        return bool(self.arrays.counters[HOLD] != before)
+
+    def look_closely(self) -> None:
+        """Choose the next dropped tuples one and all, as at the beginning."""
+        self.arrays.counters[WARMING] = WARM_UP
+        next_gap(self.arrays, self._random.random())

@@ -47,6 +47,10 @@ class Stopwatch:
         if per_row > 0:
             self._seconds, self._rows = per_row, 1.0
 
+    def forget(self) -> None:
+        """Estimate anew what a row takes; what a call takes stays."""
+        self._seconds = self._rows = 0.0
+
     def note(self, rows: int, seconds: float) -> None:
         """Take in one call."""
         if rows < 1:

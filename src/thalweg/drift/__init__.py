@@ -1,0 +1,51 @@
+"""When past statistics are no longer true: change detection for filter drop probabilities and costs.
+
+`DETECTORS` lists every detector; `detector("bcs")` makes one by name. `Watched` combines one with any policy of
+`thalweg.ordering`. (bcs-change-detection-2012)
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Any
+
+from thalweg.drift.adwin import Adwin
+from thalweg.drift.bcs import BCS
+from thalweg.drift.detector import Alarm, Detector, estimate
+from thalweg.drift.martingale import Martingale
+from thalweg.drift.monitor import Monitor, Shift
+from thalweg.drift.none import NoDetector
+from thalweg.drift.watched import Drift, Watched
+
+DETECTORS: tuple[type[Detector], ...] = (BCS, Martingale, Adwin, NoDetector)
+
+
+def detector(name: str, **options: Any) -> Detector:  # noqa: ANN401 - the detector checks them
+    """Make a detector by its name; options are those of its class.
+
+    >>> detector("bcs", h=50).name
+    'bcs'
+    """
+    by_name = {one.name: one for one in DETECTORS}
+    if name not in by_name:
+        near = get_close_matches(name, by_name, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise ValueError(f"there is no detector {name!r}{hint} Detectors: {', '.join(by_name)}")
+    return by_name[name](**options)
+
+
+__all__ = [
+    "BCS",
+    "DETECTORS",
+    "Adwin",
+    "Alarm",
+    "Detector",
+    "Drift",
+    "Martingale",
+    "Monitor",
+    "NoDetector",
+    "Shift",
+    "Watched",
+    "detector",
+    "estimate",
+]

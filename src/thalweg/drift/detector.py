@@ -1,0 +1,108 @@
+"""What every detector is: it watches many series of estimates at once and says which changed.
+
+A series is the estimates of one drop probability, segment by segment, each strictly between 0 and 1; NaN where a
+segment says nothing of it, and that series then waits. Where estimates come from is `Monitor`'s business, and what to
+do about a change is `Watched`'s.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from thalweg.ordering.types import Floats
+
+K = 20  # profile tuples in a segment (bcs-change-detection-2012, section V-A)
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A series that changed."""
+
+    series: int
+    back: int  # how many of its newest estimates are thought to be of after the change
+    before: float  # the mean estimate until then
+    after: float  # and since
+    strength: float  # by how many standard errors they differ
+
+
+class Detector(ABC):
+    """Watches series of estimates. Concrete detectors say how.
+
+    A series that changed is forgotten, but for the estimates since the change, and learnt anew.
+
+    Parameters
+    ----------
+    k
+        How many tuples an estimate is made of: the least variance of an estimate follows from it.
+    """
+
+    name: ClassVar[str]
+    is_blind: ClassVar[bool] = False  # whether it never finds anything
+
+    def __init__(self, *, k: int = K) -> None:
+        if k < 1:
+            raise ValueError(f"a segment has at least 1 profile tuple, not {k}")
+        self.k = k
+        self.series = 0
+
+    def watch(self, series: int) -> None:
+        """Forget everything, and watch so many series from now on."""
+        self.series = series
+        self._begin(series)
+
+    def update(self, estimates: ArrayLike) -> tuple[Alarm, ...]:
+        """Take in the next estimate of each series; returns what changed, the surest first."""
+        checked = np.ascontiguousarray(estimates, np.float64)
+        if checked.shape != (self.series,):
+            raise ValueError(f"this detector watches {self.series} series, not {checked.shape}: call watch() first")
+        alarms = self._take(checked)
+        return tuple(sorted(alarms, key=lambda alarm: -alarm.strength)) if alarms else ()
+
+    @abstractmethod
+    def _begin(self, series: int) -> None:
+        """Set up the state for so many series."""
+
+    @abstractmethod
+    def _take(self, estimates: Floats) -> list[Alarm]:
+        """Take in one estimate of each series."""
+
+
+def estimate(dropped: ArrayLike, k: int = K) -> Floats:
+    """Estimates of drop probabilities from how many of a segment's k tuples were dropped.
+
+    Half a tuple is added on either side, so that a probability of exactly 0 or 1 has an estimate whose logarithm
+    exists.
+
+    >>> estimate([0, 10, 20]).round(3).tolist()
+    [0.024, 0.5, 0.976]
+    """
+    estimates: Floats = (np.asarray(dropped, np.float64) + 0.5) / (k + 1)
+    return estimates
+
+
+def change_point(estimates: Floats, k: int) -> tuple[int, float, float, float]:
+    """Where a series changed most surely: estimates since, mean before, mean after, standard errors between them.
+
+    The variance is at least that of a proportion of k tuples, so that constant estimates have one.
+
+    >>> back, before, after, _ = change_point(np.array([0.2, 0.3, 0.2, 0.6, 0.7]), k=20)
+    >>> back, round(before, 2), round(after, 2)
+    (2, 0.23, 0.65)
+    """
+    if estimates.size < 2:  # noqa: PLR2004 - nothing to compare
+        return estimates.size, float(estimates.mean()), float(estimates.mean()), 0.0
+    count, total = estimates.size, float(estimates.sum())
+    back = np.arange(1, count)
+    after = np.cumsum(estimates[::-1])[:-1]
+    means_after, means_before = after / back, (total - after) / (count - back)
+    between = back * (count - back) / count * (means_after - means_before) ** 2
+    mean = total / count
+    within = np.maximum(estimates.var() - between / count, max(mean * (1 - mean) / k, 1e-12))
+    strengths = np.sqrt(between / within)
+    best = int(strengths.argmax())
+    return best + 1, float(means_before[best]), float(means_after[best]), float(strengths[best])

@@ -1,0 +1,339 @@
+"""A policy whose history is thrown away when it goes out of date: the adaptive loop of bcs-change-detection-2012.
+
+*Measurement update:* profile tuples go into the policy's window and, by segments, to a detector that watches all
+conditional drop probabilities of the policy's order, and the filters' costs. When something changed, the profile tuples
+from before are dropped and everything is learnt anew from what is left. *Analysis and reoptimisation* are the policy's
+own, and rest while nothing changes. (section IV)
+
+Where the paper is silent or its answer is poor, this does more. The few tuples since a change would make a poor order:
+analysis is repeated as they double until there are as many as the detector trains on, and then whenever half of the
+window is newer than the last analysis. A regime that returns is recognised, and its profile reused. Policies that
+profile only some filters at a time (Sweep, LocalSwaps) are never done with their analysis, and of their orders only the
+diagonal is known: it is watched, and they never rest. (docs/decisions/0012)
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from thalweg.drift.detector import Detector
+from thalweg.drift.monitor import Kind, Monitor, Segment, Shift, fill
+from thalweg.drift.regimes import LONGEST, Regime, Regimes
+from thalweg.kernels import kernel
+from thalweg.ordering import sampling
+from thalweg.ordering.a_greedy import AGreedy, correct, violation
+from thalweg.ordering.independent import Independent
+from thalweg.ordering.matrix_view import FULL, ROW, recount
+from thalweg.ordering.once import Once
+from thalweg.ordering.policy import CHANGES, Policy, State, want_rest
+from thalweg.ordering.profile import COUNT, SEEN, START, Batch, Window, insert
+from thalweg.ordering.sampling import FULL as FULL_PROBABILITY
+from thalweg.ordering.sampling import HOLD, PROBABILITY
+from thalweg.ordering.types import Integers
+
+TRAINING = 20  # segments that are learnt before detection begins: the m of bcs-change-detection-2012
+ENOUGH = 50  # profile tuples by which a regime can be recognised
+SHAPES = {AGreedy: FULL, Independent: ROW}  # the policies that evaluate a profiled tuple on everything
+
+
+class Phase(Enum):
+    """Where the adaptive loop is."""
+
+    LEARNING = "learning"  # the policy analyses; there is too little history to detect anything
+    RESTING = "resting"  # profile tuples are collected and watched, and the order holds
+    ANALYSING = "analysing"  # the policy analyses while its probabilities are watched
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A change that was detected, and what it led to."""
+
+    seen: int  # profile tuples so far, when it was detected
+    at: int  # and when it is thought to have begun
+    stamp: float  # of the first profile tuple after it
+    kind: Kind
+    filter: int  # the filter that changed most surely
+    before: float  # share of the profile tuples that it dropped and none of `given` did; or its seconds
+    after: float
+    given: tuple[int, ...]
+    dropped: int  # profile tuples that were out of date
+    kept: int  # and those that were not
+    regime: int | None  # which earlier regime has returned, if any
+    order_before: tuple[int, ...]
+    order_after: tuple[int, ...]  # once the change was learnt; until then, the order so far
+
+
+@kernel
+def collect(window: Window, segment: Segment, batch: Batch) -> bool:
+    """Put profile tuples into a window and into a segment; returns whether the segment is full."""
+    insert(window, batch)
+    return fill(segment, batch.masks, batch.times, batch.timed)
+
+
+@kernel
+def settle(window: Window, state: State) -> None:
+    """Correct A-Greedy's order until nothing violates the greedy invariant."""
+    position = violation(window, state, state.order.size)
+    while position >= 0:
+        correct(window, state, position)
+        position = violation(window, state, state.order.size)
+    want_rest(state.order, state.wanted)
+
+
+class Watched(Policy):
+    """A policy with a detector, to be used wherever a policy is. It shares the policy's window and order.
+
+    Parameters
+    ----------
+    policy
+        The policy that orders.
+    detector
+        The detector, which watches nothing else, or its name.
+    remember
+        How many earlier regimes may be recognised; 0 for none.
+    log
+        How many detected changes `changes` holds.
+
+    Nothing is detected while the first 20 segments, and those after a change, are learnt. A window that is shorter than
+    that may never let the order settle, and then nothing is detected at all.
+
+    Examples
+    --------
+    The paper's example 1. With a window that holds everything, A-Greedy alone would never see that the second filter
+    has become the better one.
+
+    >>> from thalweg.ordering import AGreedy
+    >>> random = np.random.default_rng(0)
+    >>> bits = np.vstack([random.random((5000, 2)) < drops for drops in ([0.925, 0.05], [0.15, 0.6])])
+    >>> alone, watched = AGreedy(2, window=10_000), Watched(AGreedy(2, window=10_000), "bcs")
+    >>> for policy in (alone, watched):
+    ...     _ = policy.update(bits @ [1, 2])
+    >>> alone.order, watched.order
+    ((0, 1), (1, 0))
+    >>> [change] = watched.changes
+    >>> change.kind, change.filter, change.at, change.order_before, change.order_after
+    ('selectivity', 0, 5000, (0, 1), (1, 0))
+    """
+
+    name: ClassVar[str] = "watched"
+
+    def __init__(self, policy: Policy, detector: Detector | str = "bcs", *, remember: int = 8, log: int = 100) -> None:
+        if isinstance(detector, str):
+            from thalweg.drift import detector as make
+
+            detector = make(detector)
+        if log < 1:
+            raise ValueError(f"the log holds at least 1 change, not {log}")
+        if isinstance(policy, Watched):
+            raise TypeError("this policy is watched already; watch the policy in it, policy.policy, instead")
+        # What every policy has is the policy's: Policy's own constructor would make it anew.
+        self.policy = policy
+        self.profile, self.state = policy.profile, policy.state
+        self.sampler, self.random = policy.sampler, policy.random
+        self.detector = detector
+        self.changes: deque[Drift] = deque(maxlen=log)
+        self.detected = 0  # changes, also those that `changes` no longer holds
+        self.phase = Phase.LEARNING
+        self.monitor = Monitor(self.order, detector, diagonal=not self._profiles_all)
+        self._regimes = Regimes(self.filters, remember)
+        self._regime: Regime | None = None  # the one that has returned and lasts
+        self._left: int | None = None  # the number of the one that ended last
+        self._seen = 0
+        self._room = detector.k  # profile tuples to the end of the segment
+        self._learnt = 0  # profile tuples since the last change
+        self._fresh = 0  # and since the last analysis
+
+    def observe(self, evaluated: ArrayLike, dropped: ArrayLike, seconds: ArrayLike) -> bool:
+        """Let the policy learn from ordinary processing."""
+        return self.policy.observe(evaluated, dropped, seconds)
+
+    @property
+    def _profiles_all(self) -> bool:
+        """Whether a profiled tuple is evaluated on all filters."""
+        return type(self.policy) in SHAPES
+
+    @property
+    def _training(self) -> int:
+        """Profile tuples to learn from before anything can be detected."""
+        return TRAINING * self.detector.k
+
+    def _adapt(self, batch: Batch) -> bool:
+        if self.detector.is_blind:
+            return self._let_learn(batch)
+        changes, start = int(self.state.trace[CHANGES]), 0
+        while start < batch.masks.size:  # nothing but ends of segments decides, so batches may be cut anywhere
+            stop = min(start + self._room, batch.masks.size)
+            self._take(_part(batch, start, stop))
+            start = stop
+        return bool(self.state.trace[CHANGES] != changes)
+
+    def _let_learn(self, batch: Batch) -> bool:
+        return self.policy._adapt(batch)  # noqa: SLF001 - a policy that wraps another one
+
+    def _take(self, piece: Batch) -> None:
+        """Take in profile tuples of one segment: the measurement update."""
+        size, shifts = piece.masks.size, tuple[Shift, ...]()
+        if self.phase is Phase.RESTING:
+            is_full = collect(self.profile.arrays, self.monitor.segment, piece)
+            shifts = self.monitor.filled(size, is_full=is_full)
+        elif self.phase is Phase.LEARNING and self._settles and self.detected:
+            insert(self.profile.arrays, piece)
+        else:
+            self._let_learn(piece)
+            if self.phase is Phase.ANALYSING:
+                shifts = self.monitor.update(piece.masks, piece.times, piece.timed)
+        self._seen, self._learnt, self._fresh = self._seen + size, self._learnt + size, self._fresh + size
+        self._room -= size
+        if not self._room:
+            self._room = self.detector.k
+            if shifts:
+                self._change(shifts)
+            else:
+                self._go_on()
+
+    def _go_on(self) -> None:
+        """Choose the phase of the next segment, after one in which nothing changed."""
+        if self.phase is Phase.LEARNING:
+            if self.detected and 2 * self._fresh >= self._learnt:
+                self._recognise()
+                if self._settles:
+                    self._settle()
+            if self._learnt >= self._training:
+                if self.detected:
+                    self.changes[-1] = replace(self.changes[-1], order_after=self.order)
+                self._follow()
+        elif self.phase is Phase.ANALYSING:
+            if self.monitor.order == self.order:
+                self._rest()
+            else:
+                self._follow()
+        elif 2 * self._fresh >= max(len(self.profile), self._training):
+            if self._settles and len(self.profile) < self.profile.window:
+                self._settle()
+            else:
+                self._recount()
+            self.phase = Phase.ANALYSING
+
+    @property
+    def _settles(self) -> bool:
+        """Whether the policy can analyse its window as it is, and not only with another profile tuple."""
+        return type(self.policy) is AGreedy
+
+    def _settle(self) -> None:
+        """Analyse a window that has doubled: that is seldom, so smaller gains may be taken without thrashing."""
+        self._recount()
+        settle(self.profile.arrays, self.state._replace(alpha=math.sqrt(self.state.alpha)))
+        self._fresh = 0
+
+    def _rest(self) -> None:
+        self.phase = Phase.RESTING if self._profiles_all else Phase.ANALYSING
+        self._fresh = 0
+
+    def _follow(self) -> None:
+        """Watch the order as it is now, with what the window tells of its probabilities."""
+        self.monitor.follow(self.order, diagonal=not self._profiles_all)
+        self._rest()
+        if self._profiles_all:
+            segments = min(self._learnt, len(self.profile), self._training) // self.detector.k
+            known = self._newest(segments * self.detector.k)
+            self.monitor.update(known.masks, known.times, known.timed)
+
+    def _change(self, shifts: tuple[Shift, ...]) -> None:
+        """Drop what is out of date, and begin to learn anew."""
+        surest = max(shifts, key=lambda shift: shift.strength)
+        order, back, size = self.order, self.monitor.seen - surest.at, len(self.profile)
+        kept = min(back, size) if not isinstance(self.policy, Once) else 0
+        ended = self._newest(min(self._learnt, size, kept + LONGEST))
+        if self._profiles_all and ended.masks.size - kept >= self._training:
+            self._left = self._regimes.remember(ended.masks[: ended.masks.size - kept], self._regime)
+        self._regime = None
+        self._restart(kept)
+        self.phase, self._learnt, self._fresh = Phase.LEARNING, kept, 0
+        self._profile_fully()
+        self.detected += 1
+        self.changes.append(
+            Drift(
+                seen=self._seen,
+                at=self._seen - back,
+                stamp=float(ended.stamps[-max(kept, 1)]) if ended.stamps.size else float(self._seen - back),
+                kind=surest.kind,
+                filter=surest.filter,
+                before=surest.before,
+                after=surest.after,
+                given=surest.given,
+                dropped=size - kept,
+                kept=kept,
+                regime=None,
+                order_before=order,
+                order_after=self.order,
+            )
+        )
+        self._go_on()
+
+    def _recognise(self) -> None:
+        """Reuse the profile of an earlier regime if it has returned."""
+        if self._regime or not self._profiles_all or not ENOUGH <= self._learnt <= len(self.profile):
+            return
+        self._regime = self._regimes.recognise(self._newest(self._learnt).masks, but=self._left)
+        if self._regime:
+            self._restart(self._learnt, self._regime.masks)
+            self._learnt += self._regime.masks.size
+            self.changes[-1] = replace(self.changes[-1], regime=self._regime.number, order_after=self.order)
+
+    def _restart(self, size: int, earlier: Integers | None = None) -> None:
+        """Let the policy begin anew with its newest profile tuples, after those of an earlier regime."""
+        window, kept = self.profile, self._newest(size)
+        cursor = window.arrays.cursor
+        window.clear()
+        self.state.counts[:] = 0
+        cursor[SEEN] -= size  # they are not new
+        if isinstance(self.policy, Once):  # it decides again when it has seen a window
+            cursor[SEEN] = 0
+            want_rest(self.state.order, self.state.wanted)
+        if earlier is not None:
+            untimed, seen = np.full((earlier.size, self.filters), np.nan), int(cursor[SEEN])
+            stamps = np.full(earlier.size, kept.stamps[0])
+            insert(window.arrays, Batch(earlier, untimed, np.zeros(earlier.size, np.bool_), stamps))
+            cursor[SEEN] = seen
+        if not self._profiles_all:
+            self._let_learn(kept)
+            return
+        # An order made of the first few would be of no use, so they are counted at once.
+        analysed = 0 if self._settles else min(size, self.detector.k)
+        insert(window.arrays, _part(kept, 0, size - analysed))
+        if self._settles:
+            self._settle()
+        else:
+            self._recount()
+            self._let_learn(_part(kept, size - analysed, size))
+
+    def _newest(self, size: int) -> Batch:
+        """So many of the newest profile tuples, oldest first."""
+        window = self.profile.arrays
+        slots = (window.cursor[START] + window.cursor[COUNT] - size + np.arange(size)) % window.masks.size
+        return Batch(window.masks[slots], window.times[slots], window.timed[slots], window.stamps[slots])
+
+    def _recount(self) -> None:
+        """Bring the policy's matrix view up to date with its window, after it rested."""
+        recount(self.state.counts, self.state.order, SHAPES[type(self.policy)], 0, self.profile.arrays)
+
+    def _profile_fully(self) -> None:
+        """Let an adaptive drop-profiling probability be the full one until the window is full."""
+        arrays = self.sampler.arrays
+        if self.sampler.adaptive and arrays.probability[PROBABILITY] < arrays.probability[FULL_PROBABILITY]:
+            arrays.probability[PROBABILITY] = arrays.probability[FULL_PROBABILITY]
+            arrays.counters[HOLD] = self.profile.seen + self.profile.window
+            sampling.next_gap(arrays, self.random.random())
+
+
+def _part(batch: Batch, start: int, stop: int) -> Batch:
+    if stop - start == batch.masks.size:
+        return batch
+    return Batch(batch.masks[start:stop], batch.times[start:stop], batch.timed[start:stop], batch.stamps[start:stop])

@@ -1,0 +1,61 @@
+"""Different orders for different classes of tuples, by content (content-based-routing-2004).
+
+`ROUTERS` lists the tuple-at-a-time routers; `router("content-learns", 4, parts=[32])` makes one by name.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Any
+
+from thalweg.routing.content_knows import ContentKnows
+from thalweg.routing.content_learns import ContentLearns
+from thalweg.routing.gain import Gain, Matrices, entropy, gain
+from thalweg.routing.partition import HashPartition, RangePartition, refusal
+from thalweg.routing.prune import pruned_attribute, pruned_operators
+from thalweg.routing.queue_length import QueueLength
+from thalweg.routing.router import Router, calls_of
+from thalweg.routing.scq import SCQ
+from thalweg.routing.selectivity import Selectivity
+from thalweg.routing.ticket import Ticket
+from thalweg.routing.wscq import WSCQ
+
+ROUTERS: tuple[type[Router], ...] = (Selectivity, ContentKnows, ContentLearns, QueueLength, Ticket, SCQ, WSCQ)
+
+
+def router(name: str, operators: int, **options: Any) -> Router:  # noqa: ANN401 - the router checks them
+    """Make a router by its name; options are those of its class.
+
+    >>> router("wscq", 3, costs=[1, 2, 3]).name
+    'wscq'
+    """
+    by_name = {one.name: one for one in ROUTERS}
+    if name not in by_name:
+        near = get_close_matches(name, by_name, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise ValueError(f"there is no router {name!r}{hint} Routers: {', '.join(by_name)}")
+    return by_name[name](operators, **options)
+
+
+__all__ = [
+    "ROUTERS",
+    "SCQ",
+    "WSCQ",
+    "ContentKnows",
+    "ContentLearns",
+    "Gain",
+    "HashPartition",
+    "Matrices",
+    "QueueLength",
+    "RangePartition",
+    "Router",
+    "Selectivity",
+    "Ticket",
+    "calls_of",
+    "entropy",
+    "gain",
+    "pruned_attribute",
+    "pruned_operators",
+    "refusal",
+    "router",
+]

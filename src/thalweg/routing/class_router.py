@@ -1,0 +1,558 @@
+"""Class routing: a joint adaptive order for each class of tuples, where that pays, and one order where it does not.
+
+`ClassRouter` decides; an executor, such as `thalweg.routing.pipeline.RoutedPipeline`, asks it and tells it:
+
+- ``classifier``: None while one order is best. Otherwise ``classify(columns)`` gives the class of each row of a batch,
+  from Arrow columns by name, and ``policies[class]`` is the policy whose order the class's rows follow; class 0 is
+  everything else, in the overall order. ``version`` changes whenever the classes do.
+- ``learn(masks, times, columns, stamps)``: profile tuples with the values of their attributes, in order of arrival. The
+  router shows them to the overall policy and to those of their classes; nobody else does.
+- ``observe(tuples, dropped, overhead)``: what a batch was, and what splitting it cost, in the unit of the costs.
+- ``explain()`` says all that is known as plain values; ``to_bytes()`` and ``from_bytes()`` save and restore it.
+
+A classifier is taken up when the saving that it would have brought on tuples not learnt from is surely worth it
+(`thalweg.routing.classifier`). From then on each profile tuple says, before it is learnt from, what it costs in its
+class's order and what in the overall one. A detector watches which is better: when the classifier stops separating, it
+is dropped at once, along with the sample from before. It is also dropped when the saving no longer pays for splitting.
+(beyond content-based-routing-2004: its sections 5 and 8 leave this to future work)
+
+Policies must profile a tuple on all filters, as A-Greedy does: what a class order saves cannot be told otherwise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike
+
+from thalweg.drift import Detector, Watched, estimate
+from thalweg.drift import detector as detector_by_name
+from thalweg.ordering.policy import Policy
+from thalweg.ordering.profile import DIGEST_BYTES, Profile
+from thalweg.ordering.sampling import FULL, PROBABILITY
+from thalweg.ordering.types import Floats, Integers
+from thalweg.routing.classifier import CELLS, SUPPORT, Cells, Chooser, Classifier, Estimate, costs_until_dropped
+from thalweg.routing.partition import codes, numbers, refusal
+from thalweg.routing.prune import pruned_attribute
+from thalweg.routing.sample import Sample
+
+FORMAT_VERSION = 1
+WINDOW = 4000  # profile tuples of the sample
+FIRST_LOOK = 400  # profile tuples before classifiers are looked for
+FASTER = 4.0  # times as many profile tuples are made until then
+MOST_SAMPLED = 0.05  # of the dropped tuples, for that
+SURE = 3.0  # standard errors by which a saving has to exceed what it is worth: many candidates are compared
+WORTH = 0.02  # share of the cost that routing has to save
+LONGEST_REST = 16  # windows between two looks, at most
+RECENT = 1000  # profile tuples over which the benefit is measured
+CHECK_AFTER = 200  # profile tuples from one check of the benefit to the next
+SEED = 250  # profile tuples of the sample that a class's policy begins with
+MOST_CLASSES = 16
+MOST_ATTRIBUTES = 32
+MOST_EVENTS = 20
+
+Columns = Mapping[str, pa.Array]
+
+
+class RoutingError(ValueError):
+    """A saved routing state that cannot be used: damaged, from a newer version, or of another query."""
+
+
+class ClassRouter:
+    """Chooses classes of tuples and keeps an order for each.
+
+    Parameters
+    ----------
+    make
+        Makes a policy, given the order to begin with (None: as written). One is made for all tuples, one for each class.
+    attributes
+        The names of the columns that may tell classes apart; at most 32.
+    window
+        How many profile tuples, with the values of the attributes, are kept to choose from.
+    most_classes
+        How many classes there may be at most, besides class 0.
+    pairs
+        Whether pairs of attributes may be classifiers too.
+    detector
+        The detector, or its name, that watches whether the classifier still separates; "none" for none.
+
+    Examples
+    --------
+    Rows with an even key are dropped by the second filter, others by the first.
+
+    >>> from thalweg.ordering import AGreedy
+    >>> router = ClassRouter(lambda order: AGreedy(2, order=order), ["key", "noise"])
+    >>> random = np.random.default_rng(0)
+    >>> for _ in range(10):
+    ...     key, noise = random.integers(0, 2, 100), random.random(100)
+    ...     router.learn(2 - key, None, {"key": pa.array(key), "noise": pa.array(noise)})
+    >>> router.classifier.cells.attributes, router.explain()["classifier"]["attributes"]
+    ((0,), ['key'])
+    >>> classes = router.classify({"key": pa.array([0, 1, None])})
+    >>> [router.order_of(one) for one in classes.tolist()[:2]]
+    [(1, 0), (0, 1)]
+    """
+
+    def __init__(
+        self,
+        make: Callable[[Sequence[int] | None], Policy],
+        attributes: Sequence[str],
+        *,
+        window: int = WINDOW,
+        most_classes: int = MOST_CLASSES,
+        pairs: bool = True,
+        detector: Detector | str = "bcs",
+    ) -> None:
+        self.attributes = tuple(attributes)
+        if len(set(self.attributes)) != len(self.attributes) or not 1 <= len(self.attributes) <= MOST_ATTRIBUTES:
+            raise ValueError(f"attributes are 1 to {MOST_ATTRIBUTES} different column names, not {list(attributes)}")
+        if window < 2 * FIRST_LOOK:
+            raise ValueError(f"classifiers are chosen from a window of at least {2 * FIRST_LOOK}, not {window}")
+        if most_classes < 2:  # noqa: PLR2004 - one class is one order
+            raise ValueError(f"most_classes is at least 2, not {most_classes}")
+        self.make = make
+        self.most_classes = most_classes
+        self.pairs = pairs
+        self.detector = detector_by_name(detector) if isinstance(detector, str) else detector
+        self.sample = Sample(len(self.attributes), window)
+        self.policies: list[Policy] = [make(None)]
+        self.classifier: Classifier | None = None
+        self.version = 0
+        self.seen = 0  # profile tuples
+        self.estimates: list[Estimate] = []  # of the last look, the best first
+        self.pruned: dict[str, str] = {}
+        self.events: deque[dict[str, Any]] = deque(maxlen=MOST_EVENTS)
+        self._refused: dict[str, str] = {}
+        self._width = np.zeros(len(self.attributes))  # bytes of an average value
+        self._due = FIRST_LOOK
+        self._rest = window
+        self._tuples = self._dropped = 0
+        self._overhead, self._split = 0.0, 0  # what splitting cost, and how many tuples were split
+        self._start_measuring()
+        self._sample_faster(FASTER)
+
+    @property
+    def overall(self) -> Policy:
+        """The policy of the one order, which class 0 follows."""
+        return self.policies[0]
+
+    @property
+    def filters(self) -> int:
+        """How many filters are ordered."""
+        return self.overall.filters
+
+    @property
+    def classes(self) -> int:
+        """How many classes there are, class 0 included."""
+        return len(self.policies)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of samples, classes and profiles, in bytes."""
+        profiles = sum(array.nbytes for one in self.policies for array in one.profile.arrays[:-1])
+        return self.sample.nbytes + profiles + (self.classifier.keys.nbytes * 2 if self.classifier else 0)
+
+    def order_of(self, number: int) -> tuple[int, ...]:
+        """The order that rows of a class follow."""
+        return self.policies[number].order
+
+    def classify(self, columns: Columns) -> Integers:
+        """The class of each row of a batch, for a router that has a classifier."""
+        if self.classifier is None:
+            raise ValueError("there are no classes now: ask for the classifier first, and run one order if it is None")
+        cells = self.classifier.cells
+        found = [self._column(columns, self.attributes[one]) for one in cells.attributes]
+        by_value = [edges is None for edges in cells.edges]
+        nothing = np.zeros(0)
+        return self.classifier.classify(
+            [codes(one) if value else nothing.astype(np.int64) for one, value in zip(found, by_value, strict=True)],
+            [nothing if value else numbers(one) for one, value in zip(found, by_value, strict=True)],
+        )
+
+    def learn(
+        self, masks: ArrayLike, times: ArrayLike | None, columns: Columns, stamps: ArrayLike | None = None
+    ) -> None:
+        """Learn from profile tuples: drop masks, times, and the attributes' values of the same rows."""
+        each = np.atleast_1d(np.asarray(masks, np.int64))
+        if not each.size:
+            return
+        spent = None if times is None else np.asarray(times, np.float64).reshape(each.size, self.filters)
+        when = None if stamps is None else np.broadcast_to(np.asarray(stamps, np.float64), (each.size,))
+        found, line = self._values(columns, each.size)
+        if self.classifier is not None:
+            chosen = list(self.classifier.cells.attributes)
+            classes = self.classifier.classify(list(found[:, chosen].T), list(line[:, chosen].T))
+            self._measure(each, classes)
+            for number in np.unique(classes[classes > 0]).tolist():
+                own = classes == number
+                own_times, own_stamps = (None if of is None else of[own] for of in (spent, when))
+                self.policies[number].update(each[own], own_times, own_stamps)
+        self.overall.update(each, spent, when)
+        self.sample.insert(each, found, line)
+        self.seen += each.size
+        self._watch()
+        if self.seen >= self._due:
+            self.look()
+
+    def observe(self, tuples: int, dropped: int, overhead: float = 0.0) -> None:
+        """Note what a batch was, and what classifying and splitting it cost if it was split, in the unit of costs."""
+        self._tuples += tuples
+        self._dropped += dropped
+        if self.classifier is not None:
+            self._overhead += overhead
+            self._split += tuples
+            if self._split > RECENT * RECENT:
+                self._overhead, self._split = self._overhead / 2, self._split // 2
+
+    def look(self) -> None:
+        """Estimate what each candidate would save, and use the best if it is surely worth it."""
+        self._sample_faster(1.0)
+        candidates = self._candidates()
+        chooser = Chooser(self.sample, self._costs(), self.overall.state.required, self.most_classes)
+        self.estimates = chooser.estimates(candidates, pairs=self.pairs)
+        best = self._best()
+        current = next((one for one in self.estimates if self._is_current(one)), None)
+        if best is not None and not (current and self._is_current(best)):
+            if current is None or _surely(best.savings - current.savings, SURE) > 0:
+                self._adopt(chooser.fit(best.cells), best)
+        promising = any(one.saving > self._least() for one in self.estimates)
+        if len(self.sample) < self.sample.window:  # while it grows, each look sees half as much again, or twice
+            self._due = self.seen + (len(self.sample) // 2 if promising else len(self.sample))
+        else:
+            self._due, self._rest = self.seen + self._rest, min(2 * self._rest, LONGEST_REST * self.sample.window)
+
+    def explain(self) -> dict[str, Any]:
+        """All that is known, as plain values."""
+        names = self.attributes
+        in_use = self.classifier
+        benefit = self.benefit()
+        return {
+            "attributes": list(names),
+            "classifier": None
+            if in_use is None
+            else {
+                "attributes": [names[one] for one in in_use.cells.attributes],
+                "by": ["value" if edges is None else "range" for edges in in_use.cells.edges],
+                "cells": int(in_use.keys.size),
+            },
+            "classes": [
+                {
+                    "class": number,
+                    "order": list(policy.order),
+                    "profile_tuples": len(policy.profile),
+                    "cells": None if in_use is None or not number else int((in_use.classes == number).sum()),
+                }
+                for number, policy in enumerate(self.policies)
+            ],
+            "candidates": [
+                {
+                    "attributes": [names[at] for at in one.cells.attributes],
+                    "by": ["value" if edges is None else "range" for edges in one.cells.edges],
+                    "saving": one.saving / self._whole_cost(one.cost),
+                    "error": one.error / self._whole_cost(one.cost),
+                    "gain_ratio": one.gain_ratio,
+                    "classes": one.classes,
+                    "in_use": self._is_current(one),
+                }
+                for one in self.estimates
+            ],
+            "pruned": {**self.pruned, **self._refused},
+            "benefit": benefit,
+            "profile_tuples": self.seen,
+            "most_classes": self.most_classes,
+            "memory_bytes": self.nbytes,
+            "events": list(self.events),
+        }
+
+    def benefit(self) -> dict[str, float] | None:
+        """What class orders were measured to save lately, as shares of what one order costs; None if there are none.
+
+        Each profile tuple is costed in its class's order and in the overall one before either learns from it; tuples
+        that no filter drops cost the same in any order, and count.
+        """
+        if self.classifier is None or not self._savings:
+            return None
+        savings, cost = np.array(self._savings), self._whole_cost(float(np.mean(self._costs_of_one)))
+        return {
+            "saving": float(savings.mean()) / cost,
+            "error": float(savings.std() / np.sqrt(savings.size)) / cost,
+            "overhead": self._overhead_of_one() / cost,
+            "profile_tuples": float(savings.size),
+        }
+
+    def to_bytes(self) -> bytes:
+        """The state as an Arrow IPC stream, followed by its SHA-256 digest; no code in it."""
+        cells = None if self.classifier is None else self.classifier.cells
+        about = {
+            "version": FORMAT_VERSION,
+            "attributes": self.attributes,
+            "filters": self.filters,
+            "window": self.sample.window,
+            "most_classes": self.most_classes,
+            "pairs": self.pairs,
+            "seen": self.seen,
+            "due": self._due,
+            "rest": self._rest,
+            "counts": [self._tuples, self._dropped],
+            "width": self._width.tolist(),
+            "orders": [one.order for one in self.policies],
+            "cells": None if cells is None else {"attributes": cells.attributes, "edges": cells.edges},
+            "keys": [] if self.classifier is None else self.classifier.keys.tolist(),
+            "classes": [] if self.classifier is None else self.classifier.classes.tolist(),
+            "events": list(self.events),
+        }
+        sample = self.sample
+        batch = pa.record_batch(
+            {
+                "masks": pa.array([sample.masks]),
+                "codes": pa.array([sample.codes.ravel()]),
+                "numbers": pa.array([sample.numbers.ravel()]),
+                "profiles": pa.array([[one.profile.to_bytes() for one in self.policies]], pa.list_(pa.binary())),
+            }
+        )
+        schema = batch.schema.with_metadata({"thalweg.routing": json.dumps(about)})
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, schema) as writer:
+            writer.write_batch(batch.replace_schema_metadata(schema.metadata))
+        body: bytes = sink.getvalue().to_pybytes()
+        return body + hashlib.sha256(body).digest()
+
+    @classmethod
+    def from_bytes(
+        cls,
+        data: bytes,
+        make: Callable[[Sequence[int] | None], Policy],
+        attributes: Sequence[str],
+        *,
+        detector: Detector | str = "bcs",
+    ) -> ClassRouter:
+        """The router that `to_bytes` wrote, for the same filters and attributes; checked before anything is built."""
+        body, digest = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
+        if hashlib.sha256(body).digest() != digest:
+            raise RoutingError("the saved routing state is damaged or cut short; delete it to start afresh")
+        with pa.ipc.open_stream(body) as reader:
+            about = json.loads((reader.schema.metadata or {}).get(b"thalweg.routing", b"{}"))
+            if about.get("version") != FORMAT_VERSION:
+                raise RoutingError(
+                    f"the saved routing state has format version {about.get('version')}, this Thalweg reads "
+                    f"{FORMAT_VERSION}; upgrade Thalweg, or delete the file to start afresh"
+                )
+            [row] = reader.read_all().to_pylist()
+        filters = make(None).filters
+        if tuple(about["attributes"]) != tuple(attributes) or about["filters"] != filters:
+            raise RoutingError(
+                f"the saved routing state is of {about['filters']} filters and the columns {about['attributes']}, not "
+                f"of {filters} and {list(attributes)}; delete it to start afresh"
+            )
+        router = cls(
+            make,
+            attributes,
+            window=about["window"],
+            most_classes=about["most_classes"],
+            pairs=about["pairs"],
+            detector=detector,
+        )
+        router._restore(about, row)
+        return router
+
+    def _restore(self, about: dict[str, Any], row: dict[str, Any]) -> None:
+        self.seen, self._due, self._rest = about["seen"], about["due"], about["rest"]
+        self._tuples, self._dropped = about["counts"]
+        self._width = np.array(about["width"])
+        self.events.extend(about["events"])
+        masks, shape = np.array(row["masks"], np.int64), (-1, len(self.attributes))
+        values = np.array(row["codes"], np.int64).reshape(shape), np.array(row["numbers"], np.float64).reshape(shape)
+        if masks.size:
+            self.sample.insert(masks, *values)
+        self.policies = []
+        for order, saved in zip(about["orders"], row["profiles"], strict=True):
+            self._add_policy(order, Profile.from_bytes(saved))
+        if about["cells"]:
+            edges = tuple(None if each is None else tuple(each) for each in about["cells"]["edges"])
+            self.classifier = Classifier(
+                Cells(tuple(about["cells"]["attributes"]), edges),
+                np.array(about["keys"], np.int64),
+                np.array(about["classes"], np.int64),
+                tuple(tuple(order) for order in about["orders"]),
+            )
+            self.version += 1
+            self._start_measuring()
+
+    def _sample_faster(self, times: float) -> None:
+        """Make so many times the profile tuples of the full probability, if that adapts at all."""
+        sampler = self.overall.sampler
+        if sampler.adaptive:
+            full = float(sampler.arrays.probability[FULL])
+            if (now := min(times * full, max(full, MOST_SAMPLED))) != sampler.probability and self._is_first_look:
+                sampler.arrays.probability[PROBABILITY] = now
+
+    @property
+    def _is_first_look(self) -> bool:
+        return not self.estimates and not self.pruned
+
+    def _add_policy(self, order: Sequence[int] | None, known: Profile) -> None:
+        """A policy for one more class, which begins with an order and a profile; all policies sample as one."""
+        policy = self.make(order)
+        if self.policies:
+            policy.sampler = self.overall.sampler
+            if isinstance(policy, Watched):
+                policy.policy.sampler = policy.sampler
+        policy.update(known.masks, known.times, known.stamps)
+        self.policies.append(policy)
+
+    def _column(self, columns: Columns, name: str) -> Any:  # noqa: ANN401 - an Arrow array
+        try:
+            return columns[name]
+        except KeyError:
+            raise KeyError(f"the batch has no column {name!r}; it has {', '.join(columns)}") from None
+
+    def _values(self, columns: Columns, size: int) -> tuple[Integers, Floats]:
+        """Codes and numbers of every attribute that can be one."""
+        found, line = np.zeros((size, len(self.attributes)), np.int64), np.full((size, len(self.attributes)), np.nan)
+        for place, name in enumerate(self.attributes):
+            column = self._column(columns, name)
+            kind = getattr(column, "type", None)
+            if kind is not None and (reason := refusal(kind)):
+                self._refused[name] = reason
+                continue
+            found[:, place], line[:, place] = codes(column), numbers(column)
+            weight = min(size / (self.seen + size), 1.0)
+            self._width[place] += weight * (getattr(column, "nbytes", 0) / size - self._width[place])
+        return found, line
+
+    def _candidates(self) -> list[int]:
+        """The attributes that may classify; the others are pruned, with the reason."""
+        self.pruned = {}
+        for place, name in enumerate(self.attributes):
+            reason = self._refused.get(name) or pruned_attribute(
+                self.sample.codes[:, place],
+                self.sample.numbers[:, place],
+                width=float(self._width[place]),
+                values=CELLS,
+                support=SUPPORT,
+            )
+            if reason:
+                self.pruned[name] = reason
+        return [place for place, name in enumerate(self.attributes) if name not in self.pruned]
+
+    def _best(self) -> Estimate | None:
+        """The candidate that is surely worth it and saves most; a pair only if it surely saves more than one alone."""
+        worthy = [one for one in self.estimates if one.saving - SURE * one.error > self._least(one.cost)]
+        singles = [one for one in worthy if len(one.cells.attributes) == 1]
+        if not singles:
+            return worthy[0] if worthy else None
+        best, single = worthy[0], singles[0]
+        surer = best is single or _surely(best.savings - single.savings, SURE) > 0
+        return best if surer else single
+
+    def _is_current(self, one: Estimate) -> bool:
+        return self.classifier is not None and one.cells.attributes == self.classifier.cells.attributes
+
+    def _adopt(self, classifier: Classifier, why: Estimate) -> None:
+        """Route by a classifier from now on; the policies of its classes begin with the sample."""
+        classes = classifier.classify(
+            list(self.sample.codes[:, list(classifier.cells.attributes)].T),
+            list(self.sample.numbers[:, list(classifier.cells.attributes)].T),
+        )
+        del self.policies[1:]
+        costs = self.overall.profile.mean_times
+        for number, order in enumerate(classifier.orders[1:], 1):
+            masks = self.sample.masks[classes == number][-SEED:]
+            known = Profile(self.filters, max(masks.size, 1), costs=costs)
+            newest = self.overall.profile.stamps[-1:]  # its clock: the sample's tuples have no stamps of their own
+            known.insert(masks, np.broadcast_to(costs, (masks.size, self.filters)), newest if newest.size else None)
+            self._add_policy(order, known)
+        self.classifier = classifier
+        self.version += 1
+        self._start_measuring()
+        names = [self.attributes[one] for one in classifier.cells.attributes]
+        saving = why.saving / self._whole_cost(why.cost)
+        self._log("routes by", names, f"{len(classifier.orders) - 1} classes are expected to save {saving:.1%}")
+
+    def _drop(self, reason: str, newest: int | None = None) -> None:
+        """Follow one order again; the sample from before a change goes too."""
+        if self.classifier is None:
+            return
+        names = [self.attributes[one] for one in self.classifier.cells.attributes]
+        del self.policies[1:]
+        self.classifier = None
+        self.version += 1
+        if newest is None:
+            self._due = self.seen + self._rest
+            self._rest = min(2 * self._rest, LONGEST_REST * self.sample.window)
+        else:
+            self.sample.keep(newest)
+            self._due, self._rest = self.seen + max(FIRST_LOOK - newest, 1), self.sample.window
+        self._log("stops routing by", names, reason)
+
+    def _log(self, what: str, names: list[str], why: str) -> None:
+        self.events.append({"profile_tuples": self.seen, "what": what, "attributes": names, "why": why})
+
+    def _start_measuring(self) -> None:
+        self._savings: deque[float] = deque(maxlen=RECENT)
+        self._costs_of_one: deque[float] = deque(maxlen=RECENT)
+        self._pending: list[float] = []  # savings of the segment that is not yet full
+        self._unchecked = 0
+        self._overhead, self._split = 0.0, 0
+        self.detector.watch(2)
+
+    def _measure(self, masks: Integers, classes: Integers) -> None:
+        """Cost tuples in their class's order and in the overall one, before anyone learns from them."""
+        orders = np.array([one.order for one in self.policies])
+        table = costs_until_dropped(orders, (masks[:, None] >> np.arange(self.filters)) & 1 == 1, self._costs())
+        rows = np.arange(masks.size)
+        savings = (table[0] - table[classes, rows]).tolist()
+        self._savings.extend(savings)
+        self._costs_of_one.extend(table[0].tolist())
+        self._pending += savings
+        self._unchecked += len(savings)
+
+    def _watch(self) -> None:
+        """Drop a classifier that has stopped separating, or that no longer pays."""
+        if self.classifier is None:
+            return
+        size = self.detector.k
+        while len(self._pending) >= size:
+            segment, self._pending = np.array(self._pending[:size]), self._pending[size:]
+            alarms = self.detector.update(estimate([(segment > 0).sum(), (segment < 0).sum()], size))
+            for alarm in alarms:
+                back = min(alarm.back * size, len(self._savings) - len(self._pending))
+                recent = np.array(self._savings)[-back - len(self._pending) :]
+                if _surely(recent, 2.0) < self._least():
+                    self._drop("it no longer separates the classes", back + len(self._pending))
+                    return
+        if self._unchecked >= CHECK_AFTER:
+            self._unchecked = 0
+            savings = np.array(self._savings)
+            if -_surely(-savings, 1.0) < self._least() + self._overhead_of_one():
+                self._drop("what it saves no longer pays for the splitting of batches")
+
+    def _costs(self) -> Floats:
+        return self.overall.profile.mean_times
+
+    def _least(self, cost: float | None = None) -> float:
+        """The saving of a profile tuple that is worth routing for."""
+        if cost is None:
+            cost = float(np.mean(self._costs_of_one)) if self._costs_of_one else float(self._costs().sum()) / 2
+        return WORTH * self._whole_cost(cost)
+
+    def _whole_cost(self, cost: float) -> float:
+        """What tuples cost for each that is dropped: those that nothing drops cost as much in any order."""
+        passed = (self._tuples - self._dropped) / self._dropped if self._dropped else 0.0
+        return cost + passed * float(self._costs().sum())
+
+    def _overhead_of_one(self) -> float:
+        """What splitting costs for each tuple that is dropped."""
+        dropped = self._split * (self._dropped / self._tuples if self._tuples else 1.0)
+        return self._overhead / dropped if dropped else 0.0
+
+
+def _surely(values: Floats, errors: float) -> float:
+    """What the mean surely exceeds."""
+    return float(values.mean() - errors * values.std() / np.sqrt(values.size))

@@ -1,0 +1,264 @@
+"""Which attribute, or pair of attributes, is worth a class order: the expected saving in cost against one order.
+
+Gain ratio asks how well an attribute predicts one operator. What matters is how much cheaper tuples become when each
+class has its own joint order, so that is estimated here, directly, from profile tuples that carry attribute values.
+
+*Cells* are an attribute's frequent values, or ranges of equal frequency where it has too many, or what a pair of
+attributes makes of these. Each cell has its greedy order, drawn towards the overall order the fewer its tuples are. Few
+orders are then chosen, always that which saves most beside those chosen, and cells of one order are one class. What is
+rare or unseen is class 0, in the overall order. Cells that like the overall order best are a class as well: it may turn
+to what others need.
+
+The saving is that on tuples which were not learnt from: classes and orders of the older half of the sample are tried on
+the newer half, and the other way round. Halves in time, not at random: a sequence number has no value in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+
+from thalweg.ordering.types import Floats, Integers
+from thalweg.routing.gain import gain
+from thalweg.routing.partition import mixed, paired
+from thalweg.routing.prune import COVERED
+from thalweg.routing.sample import Sample
+
+SUPPORT = 20  # profile tuples of a cell that may have an order of its own
+CELLS = 64  # most cells
+PRIOR = 10.0  # overall profile tuples that each cell is thought to have besides its own
+RANGES, RANGES_OF_PAIRS = 16, 4  # ranges of an attribute with many values
+ONE_MORE = 0.005  # share of the cost that one more class has to save
+PAIRED = 8  # attributes of which pairs are tried
+
+
+@dataclass(frozen=True)
+class Cells:
+    """How one or two attributes become cells."""
+
+    attributes: tuple[int, ...]
+    edges: tuple[tuple[float, ...] | None, ...]  # of the ranges of each attribute; None: by value
+
+    def of(self, codes: Sequence[Integers], numbers: Sequence[Floats]) -> Integers:
+        """The cell of each tuple, a 64-bit number, from codes and numbers of each of the attributes."""
+        found = [
+            code if edge is None else _ranged(number, edge)
+            for code, number, edge in zip(codes, numbers, self.edges, strict=True)
+        ]
+        return found[0] if len(found) == 1 else paired(found[0], found[1])
+
+    def of_sample(self, sample: Sample) -> Integers:
+        """The cell of each tuple of a sample."""
+        columns = list(self.attributes)
+        return self.of(list(sample.codes[:, columns].T), list(sample.numbers[:, columns].T))
+
+
+def _ranged(numbers: Floats, edges: tuple[float, ...]) -> Integers:
+    places = np.where(np.isnan(numbers), -1, np.searchsorted(edges, numbers, side="right"))
+    return mixed(places.astype(np.int64))
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """Classes of tuples by their cells, and their orders. Class 0 is the rest, in the overall order."""
+
+    cells: Cells
+    keys: Integers  # the cells that have a class, sorted
+    classes: Integers  # the class of each
+    orders: tuple[tuple[int, ...], ...]  # to begin with, class 0 first
+
+    def classify(self, codes: Sequence[Integers], numbers: Sequence[Floats]) -> Integers:
+        """The class of each tuple."""
+        return looked_up(self.cells.of(codes, numbers), self.keys, self.classes)
+
+
+def looked_up(cells: Integers, keys: Integers, classes: Integers) -> Integers:
+    """The class of each cell; 0 for those without.
+
+    >>> looked_up(np.array([5, 9, 7]), np.array([5, 7]), np.array([2, 1])).tolist()
+    [2, 0, 1]
+    """
+    if not keys.size:
+        return np.zeros(cells.size, np.int64)
+    places = np.minimum(np.searchsorted(keys, cells), keys.size - 1)
+    return np.where(keys[places] == cells, classes[places], 0)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What class orders are expected to save."""
+
+    cells: Cells
+    saving: float  # of the cost of a profile tuple, on average
+    error: float  # its standard error
+    cost: float  # of a profile tuple with one order
+    gain_ratio: float  # equation 5, of the operator for which it is greatest
+    classes: int
+    savings: Floats = field(repr=False, compare=False)  # tuple by tuple
+
+
+class Chooser:
+    """Finds classifiers in a sample.
+
+    Parameters
+    ----------
+    sample
+        The profile tuples, of at least two.
+    costs
+        What a tuple costs in each filter.
+    required
+        For each filter, the mask of filters that must run before it.
+    most_classes
+        How many classes there may be besides class 0, at least 2.
+
+    Examples
+    --------
+    Two classes, each dropped by another filter; the second attribute is a random number.
+
+    >>> random = np.random.default_rng(0)
+    >>> values = random.integers(0, 2, (1000, 2))
+    >>> sample = Sample(2, 1000)
+    >>> sample.insert(1 << values[:, 0], values, values.astype(float))
+    >>> chooser = Chooser(sample, np.ones(2), np.zeros(2, np.int64))
+    >>> [(one.cells.attributes, one.saving > 0.4, one.classes) for one in chooser.estimates([0, 1], pairs=False)]
+    [((0,), True, 2), ((1,), False, 0)]
+    >>> classifier = chooser.fit(chooser.cells_of(0))
+    >>> classifier.orders, classifier.classify([np.array([0, 1, 7])], [np.zeros(3)]).tolist()
+    (((1, 0), (1, 0), (0, 1)), [2, 1, 0])
+    """
+
+    def __init__(self, sample: Sample, costs: Floats, required: Integers, most_classes: int = 16) -> None:
+        self.sample, self.costs, self.required, self.most_classes = sample, costs, required, most_classes
+        known, self._which = np.unique(sample.masks, return_inverse=True)
+        self._bits = (known[:, None] >> np.arange(costs.size)) & 1 == 1
+
+    def estimates(self, attributes: Sequence[int], *, pairs: bool = True) -> list[Estimate]:
+        """What each attribute, and each pair of the most promising ones, would save; the best first."""
+        found = [self.estimate(self.cells_of(one)) for one in attributes]
+        if pairs:
+            promising = sorted(found, key=lambda one: -one.saving)[:PAIRED]
+            several = sorted(one.cells.attributes[0] for one in promising)
+            found += [self.estimate(self.cells_of(*two)) for two in combinations(several, 2)]
+        return sorted(found, key=lambda one: -one.saving)
+
+    def cells_of(self, *attributes: int) -> Cells:
+        """Cells by value if the frequent values cover enough tuples, by ranges otherwise."""
+        return Cells(attributes, tuple(self._edges(one, len(attributes)) for one in attributes))
+
+    def estimate(self, cells: Cells) -> Estimate:
+        """Learn from one half of the sample and try on the other, both ways."""
+        of, size = cells.of_sample(self.sample), len(self.sample)
+        savings, one_order, is_newer = np.zeros(size), np.zeros(size), np.arange(size) >= size // 2
+        for test in (is_newer, ~is_newer):
+            learnt = self._fit(cells, of[~test], self._which[~test])
+            table = costs_until_dropped(np.array(learnt.orders), self._bits, self.costs)
+            classes = looked_up(of[test], learnt.keys, learnt.classes)
+            one_order[test] = table[0, self._which[test]]
+            savings[test] = one_order[test] - table[classes, self._which[test]]
+        whole = self._fit(cells, of, self._which)
+        return Estimate(
+            cells=cells,
+            saving=float(savings.mean()),
+            error=float(savings.std() / np.sqrt(size)),
+            cost=float(one_order.mean()),
+            gain_ratio=self._gain_ratio(of),
+            classes=len(whole.orders) - 1,
+            savings=savings,
+        )
+
+    def fit(self, cells: Cells) -> Classifier:
+        """Classes and orders from the whole sample."""
+        return self._fit(cells, cells.of_sample(self.sample), self._which)
+
+    def _fit(self, cells: Cells, of: Integers, which: Integers) -> Classifier:
+        keys, counts = np.unique(of, return_counts=True)
+        keys = np.sort(keys[np.argsort(-counts, kind="stable")][: min(CELLS, int((counts >= SUPPORT).sum()))])
+        place = np.searchsorted(keys, of)
+        place[keys[np.minimum(place, keys.size - 1)] != of if keys.size else slice(None)] = keys.size  # the rest
+        masks = self._bits.shape[0]
+        weights = np.bincount(place * masks + which, minlength=(keys.size + 1) * masks)
+        weights = weights.reshape(keys.size + 1, masks).astype(np.float64)
+        overall = weights.sum(axis=0)
+        drawn = weights[:-1] + PRIOR * overall / max(overall.sum(), 1.0)
+        orders = greedy_orders(np.vstack([overall, drawn]), self._bits, self.costs, self.required)
+        costs = drawn @ costs_until_dropped(orders, self._bits, self.costs).T  # of each cell in each order
+        chosen = few_orders(costs, self.most_classes, ONE_MORE * float(costs[:, 0].sum()))
+        classes = costs[:, chosen].argmin(axis=1) if keys.size else np.zeros(0, np.int64)
+        used = np.unique(classes)
+        if used.size <= 1:
+            return Classifier(cells, keys[:0], classes[:0], (tuple(orders[0].tolist()),))
+        merged = np.vstack([overall, *(drawn[classes == one].sum(axis=0) for one in used)])
+        joint = greedy_orders(merged, self._bits, self.costs, self.required)
+        return Classifier(cells, keys, 1 + np.searchsorted(used, classes), tuple(map(tuple, joint.tolist())))
+
+    def _edges(self, attribute: int, of: int) -> tuple[float, ...] | None:
+        """The edges of ranges of equal frequency; None if the attribute's values are few, or have no order."""
+        numbers = self.sample.numbers[:, attribute]
+        numbers = numbers[~np.isnan(numbers)]
+        _, counts = np.unique(self.sample.codes[:, attribute], return_counts=True)
+        frequent = np.sort(counts[counts >= SUPPORT])[::-1][:CELLS]
+        if frequent.sum() >= COVERED * len(self.sample) or not numbers.size:
+            return None
+        parts = RANGES if of == 1 else RANGES_OF_PAIRS
+        return tuple(np.unique(np.quantile(numbers, np.arange(1, parts) / parts)).tolist())
+
+    def _gain_ratio(self, of: Integers) -> float:
+        """The gain ratio of cells, for the filter of which they tell most."""
+        _, place, counts = np.unique(of, return_inverse=True, return_counts=True)
+        bits = self._bits[self._which]
+        passed = (np.bincount(place, ~bits[:, one]) / counts for one in range(self.costs.size))
+        return max(gain(each, counts / of.size).ratio for each in passed)
+
+
+def greedy_orders(weights: Floats, bits: Integers, costs: Floats, required: Integers) -> Integers:
+    """The greedy order of each row of weights, which say how often each drop mask (a row of bits) occurs.
+
+    >>> bits = np.array([[True, False], [False, True]])
+    >>> greedy_orders(np.array([[3.0, 1.0], [1.0, 3.0]]), bits, np.ones(2), np.zeros(2, np.int64)).tolist()
+    [[0, 1], [1, 0]]
+    """
+    alive, drops = weights.copy(), bits.astype(np.float64)
+    rows, placed = np.arange(len(weights)), np.zeros(len(weights), np.int64)
+    orders = np.zeros((len(weights), costs.size), np.int64)
+    for position in range(costs.size):
+        ranks = alive @ drops / costs
+        ranks[(placed[:, None] >> np.arange(costs.size)) & 1 == 1] = -2.0
+        ranks[(required & ~placed[:, None] != 0) & (ranks > -2.0)] = -1.0  # noqa: PLR2004 - worse than waiting
+        best = ranks.argmax(axis=1)
+        orders[rows, position] = best
+        placed |= np.int64(1) << best
+        alive *= ~bits[:, best].T
+    return orders
+
+
+def costs_until_dropped(orders: Integers, bits: Integers, costs: Floats) -> Floats:
+    """What each drop mask (a row of bits) costs in each order, a row for each order.
+
+    >>> costs_until_dropped(np.array([[0, 1], [1, 0]]), np.array([[True, False]]), np.array([1.0, 5.0])).tolist()
+    [[1.0], [6.0]]
+    """
+    drops = bits[:, orders]  # masks × orders × positions
+    last = np.where(drops.any(axis=2), drops.argmax(axis=2), costs.size - 1)
+    spent = np.cumsum(costs[orders], axis=1)
+    found: Floats = spent[np.arange(len(orders)), last].T
+    return found
+
+
+def few_orders(costs: Floats, most: int, worth: float) -> list[int]:
+    """The orders worth having beside the first, of what each cell (row) costs in each order (column).
+
+    >>> few_orders(np.array([[9.0, 1.0, 2.0], [9.0, 4.0, 2.0], [1.0, 5.0, 5.0]]), most=3, worth=1.5)
+    [0, 2]
+    """
+    chosen, best = [0], costs[:, 0]
+    while len(chosen) < most and best.size:
+        saved = np.maximum(best[:, None] - costs, 0.0).sum(axis=0)
+        one = int(saved.argmax())
+        if saved[one] <= worth:
+            break
+        chosen.append(one)
+        best = np.minimum(best, costs[:, one])
+    return chosen

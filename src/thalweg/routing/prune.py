@@ -1,0 +1,86 @@
+"""Which operators and attributes routing need not look at, and why, as text for whoever asks.
+
+An operator whose place in the order is the same for every class is not worth profiling; an attribute that cannot tell
+classes apart is not worth a matrix. (content-based-routing-2004, section 4.3)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from thalweg.ordering.types import Floats, Integers
+
+FAR = 20.0  # times the median rank of the others: no class is going to move an operator past them
+WIDE = 64.0  # bytes of an average value that are too many to look at for every tuple
+COVERED = 0.5  # share of the tuples whose values must be among the frequent ones
+MONOTONE = 0.95  # share of the steps from tuple to tuple that go one way
+CERTAIN = 0.999  # selectivities between this and 1 are 1 for all that is known
+
+
+def pruned_operators(selectivities: ArrayLike, costs: ArrayLike) -> dict[int, str]:
+    """The operators that stay first or last for every class of tuples, with the reason.
+
+    >>> pruned_operators([0.5, 0.6, 0.5, 1.0], costs=[1.0, 1.2, 0.02, 1.0])
+    {2: 'cheap or very selective beside the others: it comes first for every class',
+    3: 'expensive or unselective beside the others: it comes last for every class'}
+    """
+    passed = np.asarray(selectivities, np.float64)
+    ranks = (1.0 - np.where(passed >= CERTAIN, 1.0, passed)) / np.asarray(costs, np.float64)
+    reasons = {}
+    for one, rank in enumerate(ranks.tolist()):
+        others = float(np.median(np.delete(ranks, one))) if ranks.size > 1 else rank
+        if rank > FAR * others and others > 0:
+            reasons[one] = "cheap or very selective beside the others: it comes first for every class"
+        elif FAR * rank < others:
+            reasons[one] = "expensive or unselective beside the others: it comes last for every class"
+    return reasons
+
+
+def pruned_attribute(
+    codes: Integers, numbers: Floats, *, width: float = 0.0, values: int = 64, support: int = 20
+) -> str | None:
+    """Why a sample of an attribute's values, in order of arrival, makes it no candidate; None if it is one.
+
+    Parameters
+    ----------
+    codes, numbers
+        What `thalweg.routing.partition` makes of the values.
+    width
+        Bytes of an average value.
+    values, support
+        How many values may have a class of their own, and how often one must occur for it.
+
+    >>> pruned_attribute(np.zeros(100, np.int64), np.full(100, np.nan))
+    'constant'
+    >>> pruned_attribute(np.arange(100), np.arange(100.0))
+    'grows or falls with time, as a sequence number or a timestamp does'
+    """
+    known, counts = np.unique(codes, return_counts=True)
+    if known.size <= 1:
+        return "constant"
+    if width > WIDE:
+        return f"wide: its values have {width:.0f} bytes on average, which every tuple would be looked at for"
+    if is_monotone(numbers):
+        return "grows or falls with time, as a sequence number or a timestamp does"
+    if np.isnan(numbers).mean() > COVERED:  # no ranges
+        frequent = np.sort(counts[counts >= support])[::-1][:values]
+        covered = frequent.sum() / codes.size
+        if covered < COVERED:
+            return (
+                f"high cardinality: {known.size} values in {codes.size} tuples, and those that occur at least "
+                f"{support} times cover {covered:.0%} of them"
+            )
+    return None
+
+
+def is_monotone(numbers: Floats) -> bool:
+    """Whether nearly every step from tuple to tuple goes one way, and few stand still.
+
+    >>> is_monotone(np.array([1.0, 2.0, 3.0, 5.0])), is_monotone(np.array([1.0, 1.0, 1.0, 5.0]))
+    (True, False)
+    """
+    steps = np.diff(numbers[~np.isnan(numbers)])
+    if not steps.size:
+        return False
+    return bool(max((steps > 0).mean(), (steps < 0).mean()) >= MONOTONE)

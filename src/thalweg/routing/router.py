@@ -1,0 +1,132 @@
+"""What every router is: it sends each tuple to one operator after another until one drops it.
+
+A router sees of a tuple its *content*, the partition of each attribute's value, and of the operators what became of
+tuples that were sent there. A tuple-at-a-time engine asks for the `next` operator, with queue lengths if it has queues;
+a batch engine asks for whole `orders`, and shows the outcome of a batch at once. (content-based-routing-2004)
+
+The paper routes to the operator with the *minimum* of (1 - selectivity) / cost, which is a slip: the greatest is best.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from thalweg.ordering.types import Booleans, Floats, Integers
+
+UNKNOWN = 0.5  # the selectivity of an operator of which nothing is known
+LEAST = 1e-3  # no merit is smaller: also an operator that passes everything has to see the tuple some time
+HALVE_AFTER = 2000  # outcomes of an operator after which older ones count half
+
+
+class Router(ABC):
+    """Routes tuples by merit. Concrete routers say what merit is.
+
+    Parameters
+    ----------
+    operators
+        How many operators there are, numbered from 0.
+    parts
+        How many partitions each attribute has; none for routers that do not look at content.
+    costs
+        What a tuple costs in each operator, in any one unit; 1 by default.
+    seed
+        Seed of every random choice.
+    """
+
+    name: ClassVar[str]
+    is_lottery: ClassVar[bool] = False  # whether merits are chances, or the greatest wins
+
+    def __init__(
+        self, operators: int, parts: Sequence[int] = (), *, costs: ArrayLike | None = None, seed: int = 0
+    ) -> None:
+        if operators < 1:
+            raise ValueError(f"a router needs at least 1 operator, not {operators}")
+        if any(number < 1 for number in parts):
+            raise ValueError(f"parts are counts of at least 1, one an attribute, not {list(parts)}")
+        self.costs = np.ones(operators) if costs is None else np.array(costs, np.float64)
+        if self.costs.shape != (operators,) or not (self.costs > 0).all():
+            raise ValueError(f"costs are {operators} positive numbers, one an operator, not {costs!r}")
+        self.operators = operators
+        self.parts = tuple(parts)
+        self.seen = np.zeros(operators)  # tuples that each operator saw, older ones counting less
+        self.passed = np.zeros(operators)  # and those that it passed
+        self.random = np.random.default_rng(seed)
+
+    @property
+    def selectivities(self) -> Floats:
+        """The share of tuples that each operator passes, by all that is known."""
+        known: Floats = (self.passed + UNKNOWN) / (self.seen + 1.0)
+        return known
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of what the router keeps of operators and classes."""
+        return self.seen.nbytes + self.passed.nbytes
+
+    @abstractmethod
+    def merits(self, contents: Integers, queues: Floats) -> Floats:
+        """How good each operator is for each tuple: a row for each row of contents."""
+
+    def next(self, waiting: Sequence[int], content: Sequence[int] = (), queues: Sequence[float] = ()) -> int:
+        """The operator to send one tuple to, among those that it still has to see."""
+        lengths = np.array(queues, np.float64) if len(queues) else np.zeros(self.operators)
+        merits = self.merits(np.array([content], np.int64), lengths)[0, list(waiting)]
+        if not self.is_lottery:
+            return waiting[int(merits.argmax())]
+        chances = np.cumsum(np.maximum(merits, LEAST * merits.max() + 1e-300))
+        return waiting[int(np.searchsorted(chances, self.random.random() * chances[-1], side="right"))]
+
+    def orders(self, contents: ArrayLike) -> Integers:
+        """The orders in which tuples, with nobody waiting anywhere, visit the operators: a row each."""
+        rows = np.asarray(contents, np.int64)
+        merits = self.merits(rows, np.zeros(self.operators))
+        if self.is_lottery:  # drawing one after the other without replacement, all at once
+            merits = np.maximum(merits, LEAST * merits.max(axis=1, keepdims=True) + 1e-300)
+            merits = -self.random.standard_exponential(merits.shape) / merits
+        return np.argsort(-merits, axis=1, kind="stable")
+
+    def observe(self, orders: Integers, calls: Integers, dropped: Booleans, contents: ArrayLike) -> None:
+        """Learn what became of a batch: how many operators of its order each tuple saw, and if the last dropped it."""
+        visited = np.arange(self.operators) < calls[:, None]
+        seen = np.bincount(orders[visited], minlength=self.operators)
+        last = orders[np.arange(calls.size), np.maximum(calls - 1, 0)][dropped]
+        self.count(seen, seen - np.bincount(last, minlength=self.operators))
+
+    def note(self, operator: int, passed: float, content: Sequence[int] = ()) -> None:
+        """Learn what became of one tuple in one operator: how many tuples came out."""
+        self.seen[operator] += 1.0
+        self.passed[operator] += passed
+        if self.seen[operator] > HALVE_AFTER:
+            self._forget()
+
+    def sent(self, operator: int) -> None:
+        """Note that a tuple has been sent to an operator, and may wait there."""
+
+    def count(self, seen: ArrayLike, passed: ArrayLike) -> None:
+        """Add to what each operator saw and passed."""
+        self.seen += np.asarray(seen, np.float64)
+        self.passed += np.asarray(passed, np.float64)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Halve the counts of operators that saw many tuples, so that they follow what changes."""
+        many = self.seen > HALVE_AFTER
+        self.seen[many] /= 2.0
+        self.passed[many] /= 2.0
+
+
+def calls_of(orders: Integers, masks: Integers) -> tuple[Integers, Booleans]:
+    """How many operators each tuple sees in its order until one drops it (bits of its mask), and whether one does.
+
+    >>> calls, dropped = calls_of(np.array([[1, 0], [0, 1]]), np.array([0b10, 0b00]))
+    >>> calls.tolist(), dropped.tolist()
+    ([1, 2], [True, False])
+    """
+    drops = (masks[:, None] >> orders) & 1 == 1
+    dropped = drops.any(axis=1)
+    return np.where(dropped, drops.argmax(axis=1) + 1, orders.shape[1]), dropped

@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from thalweg.drift import Martingale, estimate
+
+
+def by_definition(series: NDArray[np.float64], thetas: NDArray[np.float64], m: int, epsilon: float) -> list[float]:
+    """The martingale after each estimate, as Ho and Wechsler define it."""
+    martingale, values = 1.0, []
+    for n in range(1, len(series) + 1):
+        strangeness = [abs(x - series[:n].mean()) for x in series[:n]]
+        stranger = sum(other > strangeness[-1] for other in strangeness)
+        tied = sum(other == strangeness[-1] for other in strangeness)
+        p = (stranger + thetas[n - 1] * tied) / n
+        if n > m:
+            martingale *= epsilon * p ** (epsilon - 1)
+        values.append(martingale)
+    return values
+
+
+def test_its_values_are_those_of_a_direct_computation() -> None:
+    random = np.random.default_rng(0)
+    series = random.beta(4, 8, 60)  # without ties but for an estimate with itself: rounding decides on others
+    one = Martingale(h=1e9, seed=5)
+    one.watch(1)
+    found = []
+    for x in series:
+        one.update([x])
+        found.append(float(np.exp(one.log_martingales[0])))
+    thetas = np.random.default_rng(5).random(60)
+    assert found == pytest.approx(by_definition(series, thetas, m=20, epsilon=0.92))
+
+
+def test_chance_seldom_exceeds_h() -> None:
+    """By Doob's inequality, in one of h streams at most; of many series watched, in one of h altogether."""
+    random = np.random.default_rng(2)
+    exceeded = 0
+    for seed in range(100):
+        one = Martingale(h=10, seed=seed)
+        one.watch(5)
+        exceeded += any(one.update(estimate(random.binomial(20, 0.4, 5))) for _ in range(150))
+    assert exceeded <= 15
+
+
+def test_a_change_began_nu_estimates_ago() -> None:
+    random = np.random.default_rng(0)
+    one = Martingale(nu=7)
+    one.watch(1)
+    rows = estimate(random.binomial(20, np.where(np.arange(200) < 100, 0.2, 0.7)))
+    [alarm] = next(alarms for x in rows if (alarms := one.update([x])))
+    assert alarm.back == 7
