@@ -243,6 +243,32 @@ def test_probabilities_of_0_and_1_are_no_change(detector: type[Detector], mask: 
     assert not one.changes
 
 
+def test_what_is_told_to_forget_learns_anew() -> None:
+    one = Watched(AGreedy(4, window=100_000))
+    one.update(stream((BEFORE, 3000)))
+    one.forget()
+    assert len(one.profile) == 0
+    assert one.phase is Phase.LEARNING
+    one.update(stream((AFTER, 3000), seed=1))
+    assert one.order[0] == 3
+    assert not one.changes
+    one.update(stream((BEFORE, 3000), seed=2))
+    assert one.order[0] == 0
+    assert one.detected == 1
+
+
+def test_what_ordinary_processing_shows_is_the_detectors_to_judge() -> None:
+    def observe(one: Watched) -> bool:
+        one.update(stream((BEFORE, 100)))
+        evaluated = np.array([4000, 2000, 1000, 500])
+        for share in (2, 2, 2, 4):
+            one.observe(evaluated, evaluated // share, evaluated * 1.0)
+        return one.moved
+
+    assert not observe(Watched(AGreedy(4, adaptive_p=True), "bcs"))
+    assert observe(Watched(AGreedy(4, adaptive_p=True), "none"))
+
+
 def test_the_log_is_bounded() -> None:
     one = Watched(AGreedy(4), log=2)
     one.update(stream((BEFORE, 1500), (AFTER, 1500), (BEFORE, 1500), (AFTER, 1500)))

@@ -37,6 +37,13 @@ def test_constraints_hold(masks: list[int], costs: list[float], away: list[bool]
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
 def test_neighbours_share_a_crossing(order: tuple[int, ...]) -> None:
-    crossings: dict[tuple[int, ...], int] = {(0, 1, 2): 1, (1, 0, 2): 1, (2, 0, 1): 1, (2, 1, 0): 1, (0, 2, 1): 2, (1, 2, 0): 2}
+    crossings: dict[tuple[int, ...], int] = {
+        (0, 1, 2): 1,
+        (1, 0, 2): 1,
+        (2, 0, 1): 1,
+        (2, 1, 0): 1,
+        (0, 2, 1): 2,
+        (1, 2, 0): 2,
+    }
     cost = placed_cost([0], order, [0, 0, 0], [True, True, False], 1.0)  # a tuple that nobody drops
     assert cost == crossings[order]

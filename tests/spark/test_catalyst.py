@@ -49,10 +49,10 @@ def frame(spark: SparkSession) -> DataFrame:
 def test_what_can_raise_and_what_is_cheap_is_known(
     frame: DataFrame,
     condition: str,
-    safe: bool,
+    safe: bool,  # noqa: FBT001
     cheap: bool,  # noqa: FBT001
 ) -> None:
-    facts = facts_of(frame, condition_of(condition))
+    (facts,) = facts_of(frame, [condition_of(condition)])
     assert (facts.safe, facts.cheap) == (safe, cheap)
     assert facts.deterministic
 
@@ -60,8 +60,12 @@ def test_what_can_raise_and_what_is_cheap_is_known(
 def test_what_is_random_is_known(frame: DataFrame) -> None:
     from pyspark.sql import functions as f
 
-    assert not facts_of(frame, condition_of("rand() < 0.5")).deterministic
-    assert not facts_of(frame, f.udf(lambda x: x > 3, "boolean")("id")).deterministic  # Spark runs it where it likes
+    python = f.udf(lambda x: x > 3, "boolean")("id")  # Spark runs it where it likes
+    conditions = [condition_of("id > 3"), condition_of("rand() < 0.5"), python, condition_of("id > 3 and i > 4")]
+    facts = facts_of(frame, conditions)
+    assert [one.deterministic for one in facts] == [True, False, False, True]
+    assert [one.cheap for one in facts] == [True, False, False, True]
+    assert facts_of(frame, []) == []
 
 
 def test_a_sample_says_what_each_condition_does(frame: DataFrame) -> None:

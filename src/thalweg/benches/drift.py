@@ -32,6 +32,7 @@ OTHER_BATCHES = (
     1,
     200,
 )  # for the note: a detector works by the segment, A-Greedy's kernel the faster the more there are
+SAME = "they profile the same tuples: counts repeat exactly; what other profile tuples would change is not in it"
 PROBES = 50  # index probes of a filter in the engine: about a microsecond, a cheap predicate
 ENGINE_TUPLES = 400_000
 
@@ -65,7 +66,7 @@ def exp1() -> list[Result]:
     return [
         at_least("exp1", "median per cent fewer evaluations than A-Greedy", median(improvements), 10.0, note),
         at_most("exp1", "worst degradation, per cent", max(0.0, -min(improvements)), 6.0, note),
-        at_most("exp1", "A/A control: greatest per cent between two A-Greedys", max(map(abs, controls)), 0.0),
+        at_most("exp1", "A/A control: greatest per cent between two A-Greedys", max(map(abs, controls)), 0.0, SAME),
     ]
 
 
@@ -84,7 +85,7 @@ def stable() -> list[Result]:
     note = f"{STABLE_STREAMS} streams of {STABLE_TUPLES:,} tuples; median {median(differences):.2f}"
     return [
         at_most("stable", "greatest per cent between evaluations and A-Greedy's", max(differences), 0.5, note),
-        at_most("stable", "A/A control: greatest per cent between two A-Greedys", max(controls), 0.0),
+        at_most("stable", "A/A control: greatest per cent between two A-Greedys", max(controls), 0.0, SAME),
     ]
 
 

@@ -166,8 +166,7 @@ class BCS(Detector):
         Estimates to train on.
     zeta
         The confidence of the parameters' intervals. The paper's 0.05 is taken at its word: of nearly every estimate
-        the likelihood counts. (Intervals of 95% miss two thirds of the changes by 0.1; see `thalweg lab run
-        bcs-tuning`.)
+        the likelihood counts. Read as intervals of 95%, recall is lower (`thalweg lab run bcs-tuning` has both).
     confirm
         How likely, in all series together, chance may explain a change that is reported; 0 reports every suspicion.
     k

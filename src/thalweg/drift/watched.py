@@ -140,19 +140,29 @@ class Watched(Policy):
         self.detector = detector
         self.changes: deque[Drift] = deque(maxlen=log)
         self.detected = 0  # changes, also those that `changes` no longer holds
+        self.moved = False
         self.phase = Phase.LEARNING
         self.monitor = Monitor(self.order, detector, diagonal=not self._profiles_all)
         self._regimes = Regimes(self.filters, remember)
         self._regime: Regime | None = None  # the one that has returned and lasts
         self._left: int | None = None  # the number of the one that ended last
+        self._is_logged = False  # whether what is being learnt is after the last of `changes`
         self._seen = 0
         self._room = detector.k  # profile tuples to the end of the segment
         self._learnt = 0  # profile tuples since the last change
         self._fresh = 0  # and since the last analysis
 
     def observe(self, evaluated: ArrayLike, dropped: ArrayLike, seconds: ArrayLike) -> bool:
-        """Let the policy learn from ordinary processing."""
-        return self.policy.observe(evaluated, dropped, seconds)
+        """Let the policy learn from ordinary processing; whether something has moved is for the detector to say."""
+        changed = self.policy.observe(evaluated, dropped, seconds)
+        self.moved = self.policy.moved and self.detector.is_blind
+        return changed
+
+    def forget(self) -> None:
+        """Throw the profile away, as whoever runs the policy knows that it is out of date, and learn anew."""
+        self.policy.forget()
+        self.phase, self._room, self._learnt, self._fresh = Phase.LEARNING, self.detector.k, 0, 0
+        self._regime, self._is_logged = None, False
 
     @property
     def _profiles_all(self) -> bool:
@@ -183,7 +193,7 @@ class Watched(Policy):
         if self.phase is Phase.RESTING:
             is_full = collect(self.profile.arrays, self.monitor.segment, piece)
             shifts = self.monitor.filled(size, is_full=is_full)
-        elif self.phase is Phase.LEARNING and self._settles and self.detected:
+        elif self.phase is Phase.LEARNING and self._settles and self._is_logged:
             insert(self.profile.arrays, piece)
         else:
             self._let_learn(piece)
@@ -201,12 +211,12 @@ class Watched(Policy):
     def _go_on(self) -> None:
         """Choose the phase of the next segment, after one in which nothing changed."""
         if self.phase is Phase.LEARNING:
-            if self.detected and 2 * self._fresh >= self._learnt:
+            if self._is_logged and 2 * self._fresh >= self._learnt:
                 self._recognise()
                 if self._settles:
                     self._settle()
             if self._learnt >= self._training:
-                if self.detected:
+                if self._is_logged:
                     self.changes[-1] = replace(self.changes[-1], order_after=self.order)
                 self._follow()
         elif self.phase is Phase.ANALYSING:
@@ -258,6 +268,7 @@ class Watched(Policy):
         self.phase, self._learnt, self._fresh = Phase.LEARNING, kept, 0
         self._profile_fully()
         self.detected += 1
+        self._is_logged = True
         self.changes.append(
             Drift(
                 seen=self._seen,

@@ -19,10 +19,12 @@ from thalweg.ordering.types import Booleans, Floats, Integers
 
 FIRST_SLICE = 64  # rows of the first slice after some single ones; then doubled: a bad first order meets few rows
 LARGEST_SLICE = 32  # times it is doubled
-SLICE_SECONDS = 5e-3  # that a slice takes, so that an order that has become bad does not run for long
+SLICE_SECONDS = 8e-3  # that a slice takes, so that an order that has become bad does not run for long
 LEAST_SECONDS = 1e-9
 STEADY = 1000  # rows after which the time a row takes is known
-PROFILE_SHARE = 0.02  # of the filters' own time that profiling may take, once the policy has had a look
+PROFILE_SHARE = 0.01  # of the filters' own time that profiling may take, once the policy has had a look
+EARLY_SHARE = 0.03  # and that it may take besides while little is known
+EARLY_SECONDS = 0.2  # which is for so long
 FIRST_LOOK = 64  # profile tuples that are made whatever they cost
 
 
@@ -81,6 +83,7 @@ class Pipeline:
         self._clock = clock
         self._slices = 0
         self._recent_rows = self._recent_seconds = 0.0
+        self._began = 0.0, 0.0  # the filters' and the profiling's time when there was nothing to know yet
         self._start = 0  # of the slice in its batch
         self._watches = tuple(Stopwatch() for _ in filters)
 
@@ -172,32 +175,38 @@ class Pipeline:
         """Something has changed: what was learnt misleads. Learn anew, with few rows at a time until that is done."""
         self.policy.forget()
         self._slices = SINGLES
+        self._began = float(self.seconds.sum()), self.profile_seconds
         for watch in self._watches:
             watch.forget()
 
     def _may_profile(self) -> bool:
         """Whether profiling has stayed within its share; where filters are cheap, their order matters little."""
-        spent = self.profile_seconds
-        return spent <= PROFILE_SHARE * float(self.seconds.sum()) or len(self.policy.profile) < FIRST_LOOK
+        if len(self.policy.profile) < FIRST_LOOK:
+            return True
+        elapsed = float(self.seconds.sum()) - self._began[0]
+        share = PROFILE_SHARE * elapsed + EARLY_SHARE * min(elapsed, EARLY_SECONDS)
+        return self.profile_seconds - self._began[1] <= share
 
     def _profile(self, rows: Rows, profiled: list[tuple[int, tuple[int, ...], Integers]]) -> None:
         """Evaluate chosen rows on what the policy asks for, and show it the outcome in the rows' order."""
-        masks = []
-        for dropper, further, chosen in profiled:
-            mask = np.full(chosen.size, 1 << dropper, np.int64)
-            part = rows[chosen]
-            for one in further:
-                passed, _ = self._evaluate(one, part)
-                mask[~passed] |= 1 << one
-                self.extra_evaluations += chosen.size
-            masks.append(mask)
         places = np.concatenate([chosen for _, _, chosen in profiled])
+        masks = np.concatenate([np.full(chosen.size, 1 << dropper) for dropper, _, chosen in profiled])
+        wanted = np.concatenate(
+            [np.full(chosen.size, sum(1 << one for one in further)) for _, further, chosen in profiled]
+        )
+        for one in self.policy.order:  # all rows that it is to look at in one call
+            looked = np.flatnonzero(wanted >> one & 1)
+            if looked.size:
+                passed, _ = self._evaluate(one, rows[places[looked]])
+                masks[looked[~passed]] |= 1 << one
+                self.extra_evaluations += looked.size
         arrival = np.argsort(places)
         times = np.broadcast_to(self._times(), (places.size, self.policy.filters))
-        self._learn(places[arrival], np.concatenate(masks)[arrival], times)
+        self._learn(places[arrival], masks[arrival], times)
 
     def _learn(self, places: Integers, masks: Integers, times: Floats) -> None:
         """Show the policy profile tuples, in the order of arrival; places are those of their rows in the slice."""
+        self.policy.profile.forget_times()  # they are estimates, and these are better than those before
         self.policy.update(masks, times, None if self._stamp is None else self._stamp())
 
     def _times(self) -> Floats:

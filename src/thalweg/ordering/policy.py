@@ -199,9 +199,7 @@ class Policy:
 
     def observe(self, evaluated: ArrayLike, dropped: ArrayLike, seconds: ArrayLike) -> bool:
         """Learn from ordinary processing, numbers per filter; returns whether the order changed."""
-        self.moved = self.sampler.watch(
-            evaluated, dropped, seconds, seen=self.profile.seen, window=self.profile.window
-        )
+        self.moved = self.sampler.watch(evaluated, dropped, seconds, seen=self.profile.seen, window=self.profile.window)
         return False
 
     def forget(self) -> None:

@@ -267,6 +267,13 @@ class Profile:
         window.time_sum[:] = 0.0
         window.time_count[:] = 0
 
+    def forget_times(self) -> None:
+        """Forget the time samples, not the masks: the next ones alone tell what filters cost."""
+        window = self.arrays
+        window.timed[:] = False
+        window.time_sum[:] = 0.0
+        window.time_count[:] = 0
+
     def merge(self, other: Profile) -> Profile:
         """A new profile with the newest profile tuples of both, as when many workers profile one query.
 

@@ -8,10 +8,9 @@ of the others' time is shared among their rows, recent calls counting most.
 from __future__ import annotations
 
 import math
-from statistics import median
 
-SINGLES = 3  # calls with one row that tell what a call costs: the first is often slow
-MEMORY = 0.9  # weight of what is known when another call comes
+SINGLES = 3  # calls with one row, the fastest of which tells what a call costs: the first are often slow
+MEMORY = 0.9  # weight of what is known when another call with as many rows comes
 SURPRISE = 3.0  # times the expected: more of one call is not believed, as the processor may have been lost
 LEAST_SHARE = 0.01  # of a call's time that is the rows', however much a call with one row took
 
@@ -39,7 +38,7 @@ class Stopwatch:
     @property
     def per_call(self) -> float:
         """Seconds a call, whatever its rows; 0 as long as nothing is known."""
-        return median(self._singles) if self._singles else 0.0
+        return min(self._singles, default=0.0)
 
     def expect(self, per_row: float, per_call: float = 0.0) -> None:
         """Begin with what is known from an earlier run; calls that follow soon outweigh it."""
@@ -63,5 +62,8 @@ class Stopwatch:
         spent = max(seconds - call, LEAST_SHARE * seconds)
         if self._rows:
             spent = min(spent, SURPRISE * (others * self.per_row + call))
-        self._seconds = MEMORY * self._seconds + spent
-        self._rows = MEMORY * self._rows + others
+        # A call with few rows tells little, and must not make those with many be forgotten.
+        usual = (1.0 - MEMORY) * self._rows
+        memory = MEMORY if others >= usual else MEMORY ** (others / usual)
+        self._seconds = memory * self._seconds + spent
+        self._rows = memory * self._rows + others

@@ -1,6 +1,7 @@
 """Different orders for different classes of tuples, by content (content-based-routing-2004).
 
-`ROUTERS` lists the tuple-at-a-time routers; `router("content-learns", 4, parts=[32])` makes one by name.
+`ROUTERS` lists the paper's routers; `router("content-learns", 4, parts=[32])` makes one by name. Beyond the paper,
+`ClassRouter` keeps a joint adaptive order for each class, and `RoutedPipeline` runs batches by it.
 """
 
 from __future__ import annotations
@@ -8,10 +9,12 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Any
 
+from thalweg.routing.class_router import ClassRouter, RoutingError
 from thalweg.routing.content_knows import ContentKnows
 from thalweg.routing.content_learns import ContentLearns
 from thalweg.routing.gain import Gain, Matrices, entropy, gain
 from thalweg.routing.partition import HashPartition, RangePartition, refusal
+from thalweg.routing.pipeline import RoutedPipeline
 from thalweg.routing.prune import pruned_attribute, pruned_operators
 from thalweg.routing.queue_length import QueueLength
 from thalweg.routing.router import Router, calls_of
@@ -41,6 +44,7 @@ __all__ = [
     "ROUTERS",
     "SCQ",
     "WSCQ",
+    "ClassRouter",
     "ContentKnows",
     "ContentLearns",
     "Gain",
@@ -48,7 +52,9 @@ __all__ = [
     "Matrices",
     "QueueLength",
     "RangePartition",
+    "RoutedPipeline",
     "Router",
+    "RoutingError",
     "Selectivity",
     "Ticket",
     "calls_of",

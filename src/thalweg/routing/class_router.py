@@ -70,7 +70,7 @@ class ClassRouter:
     Parameters
     ----------
     make
-        Makes a policy, given the order to begin with (None: as written). One is made for all tuples, one for each class.
+        Makes a policy, given the order to begin with (None: as written), for all tuples and for each class.
     attributes
         The names of the columns that may tell classes apart; at most 32.
     window
@@ -200,6 +200,17 @@ class ClassRouter:
         if self.seen >= self._due:
             self.look()
 
+    def take_in(self, other: ClassRouter) -> None:
+        """Learn what another process knows of the query: its classes if there are none here, its sample if larger."""
+        if (other.attributes, other.filters) != (self.attributes, self.filters):
+            raise ValueError("only a router of the same filters and attributes can be learnt from")
+        if len(other.sample) > len(self.sample):
+            self.sample.insert(other.sample.masks, other.sample.codes, other.sample.numbers)
+        if self.classifier is None and other.classifier is not None:
+            for policy in other.policies[1:]:
+                self._add_policy(policy.order, policy.profile)
+            self._route_by(other.classifier, "another process does")
+
     def observe(self, tuples: int, dropped: int, overhead: float = 0.0) -> None:
         """Note what a batch was, and what classifying and splitting it cost if it was split, in the unit of costs."""
         self._tuples += tuples
@@ -215,12 +226,12 @@ class ClassRouter:
         self._sample_faster(1.0)
         candidates = self._candidates()
         chooser = Chooser(self.sample, self._costs(), self.overall.state.required, self.most_classes)
-        self.estimates = chooser.estimates(candidates, pairs=self.pairs)
+        pairs = self.pairs and 2 * len(self.sample) >= self.sample.window  # there are many, and they need many tuples
+        self.estimates = chooser.estimates(candidates, pairs=pairs)
         best = self._best()
         current = next((one for one in self.estimates if self._is_current(one)), None)
-        if best is not None and not (current and self._is_current(best)):
-            if current is None or _surely(best.savings - current.savings, SURE) > 0:
-                self._adopt(chooser.fit(best.cells), best)
+        if best is not None and (current is None or _surely(best.savings - current.savings, SURE) > 0):
+            self._adopt(chooser.fit(best.cells), best)
         promising = any(one.saving > self._least() for one in self.estimates)
         if len(self.sample) < self.sample.window:  # while it grows, each look sees half as much again, or twice
             self._due = self.seen + (len(self.sample) // 2 if promising else len(self.sample))
@@ -443,13 +454,13 @@ class ClassRouter:
 
     def _best(self) -> Estimate | None:
         """The candidate that is surely worth it and saves most; a pair only if it surely saves more than one alone."""
-        worthy = [one for one in self.estimates if one.saving - SURE * one.error > self._least(one.cost)]
-        singles = [one for one in worthy if len(one.cells.attributes) == 1]
-        if not singles:
-            return worthy[0] if worthy else None
-        best, single = worthy[0], singles[0]
-        surer = best is single or _surely(best.savings - single.savings, SURE) > 0
-        return best if surer else single
+        singles = [one for one in self.estimates if len(one.cells.attributes) == 1]
+        for one in self.estimates:
+            is_sure = one.saving - SURE * one.error > self._least(one.cost)
+            is_single = len(one.cells.attributes) == 1
+            if is_sure and (is_single or _surely(one.savings - singles[0].savings, SURE) > 0):
+                return one
+        return None
 
     def _is_current(self, one: Estimate) -> bool:
         return self.classifier is not None and one.cells.attributes == self.classifier.cells.attributes
@@ -468,12 +479,14 @@ class ClassRouter:
             newest = self.overall.profile.stamps[-1:]  # its clock: the sample's tuples have no stamps of their own
             known.insert(masks, np.broadcast_to(costs, (masks.size, self.filters)), newest if newest.size else None)
             self._add_policy(order, known)
+        saving = why.saving / self._whole_cost(why.cost)
+        self._route_by(classifier, f"{len(classifier.orders) - 1} classes are expected to save {saving:.1%}")
+
+    def _route_by(self, classifier: Classifier, why: str) -> None:
         self.classifier = classifier
         self.version += 1
         self._start_measuring()
-        names = [self.attributes[one] for one in classifier.cells.attributes]
-        saving = why.saving / self._whole_cost(why.cost)
-        self._log("routes by", names, f"{len(classifier.orders) - 1} classes are expected to save {saving:.1%}")
+        self._log("routes by", [self.attributes[one] for one in classifier.cells.attributes], why)
 
     def _drop(self, reason: str, newest: int | None = None) -> None:
         """Follow one order again; the sample from before a change goes too."""

@@ -21,7 +21,7 @@ from itertools import combinations
 
 import numpy as np
 
-from thalweg.ordering.types import Floats, Integers
+from thalweg.ordering.types import Booleans, Floats, Integers
 from thalweg.routing.gain import gain
 from thalweg.routing.partition import mixed, paired
 from thalweg.routing.prune import COVERED
@@ -32,7 +32,7 @@ CELLS = 64  # most cells
 PRIOR = 10.0  # overall profile tuples that each cell is thought to have besides its own
 RANGES, RANGES_OF_PAIRS = 16, 4  # ranges of an attribute with many values
 ONE_MORE = 0.005  # share of the cost that one more class has to save
-PAIRED = 8  # attributes of which pairs are tried
+PAIRED = 6  # attributes of which pairs are tried
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,8 @@ class Chooser:
     >>> sample = Sample(2, 1000)
     >>> sample.insert(1 << values[:, 0], values, values.astype(float))
     >>> chooser = Chooser(sample, np.ones(2), np.zeros(2, np.int64))
-    >>> [(one.cells.attributes, one.saving > 0.4, one.classes) for one in chooser.estimates([0, 1], pairs=False)]
-    [((0,), True, 2), ((1,), False, 0)]
+    >>> [(one.cells.attributes, one.saving > 0.4) for one in chooser.estimates([0, 1], pairs=False)]
+    [((0,), True), ((1,), False)]
     >>> classifier = chooser.fit(chooser.cells_of(0))
     >>> classifier.orders, classifier.classify([np.array([0, 1, 7])], [np.zeros(3)]).tolist()
     (((1, 0), (1, 0), (0, 1)), [2, 1, 0])
@@ -152,20 +152,21 @@ class Chooser:
         """Learn from one half of the sample and try on the other, both ways."""
         of, size = cells.of_sample(self.sample), len(self.sample)
         savings, one_order, is_newer = np.zeros(size), np.zeros(size), np.arange(size) >= size // 2
+        most = 0
         for test in (is_newer, ~is_newer):
             learnt = self._fit(cells, of[~test], self._which[~test])
             table = costs_until_dropped(np.array(learnt.orders), self._bits, self.costs)
             classes = looked_up(of[test], learnt.keys, learnt.classes)
             one_order[test] = table[0, self._which[test]]
             savings[test] = one_order[test] - table[classes, self._which[test]]
-        whole = self._fit(cells, of, self._which)
+            most = max(most, len(learnt.orders) - 1)
         return Estimate(
             cells=cells,
             saving=float(savings.mean()),
             error=float(savings.std() / np.sqrt(size)),
             cost=float(one_order.mean()),
             gain_ratio=self._gain_ratio(of),
-            classes=len(whole.orders) - 1,
+            classes=most,
             savings=savings,
         )
 
@@ -197,7 +198,7 @@ class Chooser:
     def _edges(self, attribute: int, of: int) -> tuple[float, ...] | None:
         """The edges of ranges of equal frequency; None if the attribute's values are few, or have no order."""
         numbers = self.sample.numbers[:, attribute]
-        numbers = numbers[~np.isnan(numbers)]
+        numbers = numbers[np.isfinite(numbers)]
         _, counts = np.unique(self.sample.codes[:, attribute], return_counts=True)
         frequent = np.sort(counts[counts >= SUPPORT])[::-1][:CELLS]
         if frequent.sum() >= COVERED * len(self.sample) or not numbers.size:
@@ -213,14 +214,14 @@ class Chooser:
         return max(gain(each, counts / of.size).ratio for each in passed)
 
 
-def greedy_orders(weights: Floats, bits: Integers, costs: Floats, required: Integers) -> Integers:
+def greedy_orders(weights: Floats, bits: Booleans, costs: Floats, required: Integers) -> Integers:
     """The greedy order of each row of weights, which say how often each drop mask (a row of bits) occurs.
 
     >>> bits = np.array([[True, False], [False, True]])
     >>> greedy_orders(np.array([[3.0, 1.0], [1.0, 3.0]]), bits, np.ones(2), np.zeros(2, np.int64)).tolist()
     [[0, 1], [1, 0]]
     """
-    alive, drops = weights.copy(), bits.astype(np.float64)
+    alive, drops, passes = weights.copy(), bits.astype(np.float64), np.ascontiguousarray(~bits.T)
     rows, placed = np.arange(len(weights)), np.zeros(len(weights), np.int64)
     orders = np.zeros((len(weights), costs.size), np.int64)
     for position in range(costs.size):
@@ -230,21 +231,23 @@ def greedy_orders(weights: Floats, bits: Integers, costs: Floats, required: Inte
         best = ranks.argmax(axis=1)
         orders[rows, position] = best
         placed |= np.int64(1) << best
-        alive *= ~bits[:, best].T
+        alive *= passes[best]
     return orders
 
 
-def costs_until_dropped(orders: Integers, bits: Integers, costs: Floats) -> Floats:
+def costs_until_dropped(orders: Integers, bits: Booleans, costs: Floats) -> Floats:
     """What each drop mask (a row of bits) costs in each order, a row for each order.
 
     >>> costs_until_dropped(np.array([[0, 1], [1, 0]]), np.array([[True, False]]), np.array([1.0, 5.0])).tolist()
     [[1.0], [6.0]]
     """
-    drops = bits[:, orders]  # masks × orders × positions
-    last = np.where(drops.any(axis=2), drops.argmax(axis=2), costs.size - 1)
-    spent = np.cumsum(costs[orders], axis=1)
-    found: Floats = spent[np.arange(len(orders)), last].T
-    return found
+    passes = np.ascontiguousarray(~bits.T)
+    alive, spent = np.ones((len(orders), len(bits)), np.bool_), np.zeros((len(orders), len(bits)))
+    for position in range(costs.size):
+        chosen = orders[:, position]
+        spent += alive * costs[chosen, None]
+        alive &= passes[chosen]
+    return spent
 
 
 def few_orders(costs: Floats, most: int, worth: float) -> list[int]:

@@ -98,7 +98,7 @@ class ContentLearns(ContentKnows):
         share = self.sampled if self._on_trial is None else 0.0
         self._chosen = self.random.random(len(orders)) < share
         chosen = orders[self._chosen]
-        others = chosen[chosen != self.profiled].reshape(-1, self.operators - 1)
+        others = chosen[chosen != self.profiled].reshape(len(chosen), self.operators - 1)
         orders[self._chosen] = np.insert(others, 0, self.profiled, axis=1)
         return orders
 

@@ -1,8 +1,8 @@
 """Partitions of attribute values: from an Arrow column of any plain type to a number for each row.
 
 Two views of a value serve all partitions. Its *code* is a 64-bit number, the same in every process and for every width
-of an integer; NULL has one of its own, and so has NaN. Its *number* is where it stands on a line, for types that have an
-order; NaN for NULL and for all other types. (content-based-routing-2004, sections 3.1 and 4.1)
+of an integer; NULL has one of its own, and so has NaN. Its *number* is where it stands on a line, for types that have
+an order; NaN for NULL and for all other types. (content-based-routing-2004, sections 3.1 and 4.1)
 """
 
 from __future__ import annotations
@@ -159,8 +159,11 @@ class RangePartition:
     def of(self, column: Any) -> Integers:  # noqa: ANN401 - as above
         """The range of each row's value."""
         values = numbers(column)
-        edges = np.linspace(self.least, self.greatest, self.parts)[1:-1] if self.least <= self.greatest else []
-        return np.where(np.isnan(values), 0, 1 + np.searchsorted(edges, values, side="right"))
+        edges: Floats = np.linspace(0.0, 1.0, self.parts)[1:-1]
+        if self.least <= self.greatest:  # else nothing was seen
+            edges = self.least * (1.0 - edges) + self.greatest * edges
+            return np.where(np.isnan(values), 0, 1 + np.searchsorted(edges, values, side="right"))
+        return np.where(np.isnan(values), 0, 1)
 
 
 def plain(column: Any) -> Any:  # noqa: ANN401 - as above
@@ -187,7 +190,8 @@ def _integers(array: Any) -> Integers | None:  # noqa: ANN401 - an Arrow array
     elif not pa.types.is_integer(kind):
         return None
     values = array.fill_null(0).to_numpy(zero_copy_only=False)
-    return values.view(np.int64) if values.dtype == np.uint64 else values.astype(np.int64)
+    whole: Integers = values.view(np.int64) if values.dtype == np.uint64 else values.astype(np.int64)
+    return whole
 
 
 def _digests(array: Any) -> Integers:  # noqa: ANN401 - an Arrow array
@@ -200,4 +204,5 @@ def _digests(array: Any) -> Integers:  # noqa: ANN401 - an Arrow array
     encoded = pc.dictionary_encode(array)
     digests = [hashlib.blake2b(value, digest_size=8).digest() for value in encoded.dictionary.to_pylist()]
     known = np.frombuffer(b"".join(digests) or bytes(8), "<i8")
-    return known[encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)].astype(np.int64)
+    found: Integers = known[encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)].astype(np.int64)
+    return found

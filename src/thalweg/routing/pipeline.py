@@ -1,7 +1,7 @@
 """Runs filters over batches, each class of rows in its own order, as `thalweg.ordering.pipeline` does in one order.
 
-While the router has no classifier this is a plain pipeline, whose profile tuples carry the values of the attributes. What
-is kept depends neither on classes nor on orders.
+While the router has no classifier this is a plain pipeline, whose profile tuples carry the values of the attributes.
+What is kept depends neither on classes nor on orders.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from thalweg.ordering.types import Floats, Integers
 
-FAR = 20.0  # times the median rank of the others: no class is going to move an operator past them
+FAR = 20.0  # times the rank of the nearest other: no class is going to move an operator past it
 WIDE = 64.0  # bytes of an average value that are too many to look at for every tuple
 COVERED = 0.5  # share of the tuples whose values must be among the frequent ones
 MONOTONE = 0.95  # share of the steps from tuple to tuple that go one way
@@ -29,10 +29,10 @@ def pruned_operators(selectivities: ArrayLike, costs: ArrayLike) -> dict[int, st
     ranks = (1.0 - np.where(passed >= CERTAIN, 1.0, passed)) / np.asarray(costs, np.float64)
     reasons = {}
     for one, rank in enumerate(ranks.tolist()):
-        others = float(np.median(np.delete(ranks, one))) if ranks.size > 1 else rank
-        if rank > FAR * others and others > 0:
+        others = np.delete(ranks, one) if ranks.size > 1 else ranks
+        if rank > FAR * others.max() > 0:
             reasons[one] = "cheap or very selective beside the others: it comes first for every class"
-        elif FAR * rank < others:
+        elif FAR * rank < others.min():
             reasons[one] = "expensive or unselective beside the others: it comes last for every class"
     return reasons
 

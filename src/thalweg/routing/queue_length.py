@@ -1,10 +1,11 @@
-"""Queue length (Q): to the operator with the shortest queue. (content-based-routing-2004, section 6, footnote 3)"""
+"""Queue length (Q): to the operator with the shortest queue.
+
+(content-based-routing-2004, section 6, footnote 3)
+"""
 
 from __future__ import annotations
 
 from typing import ClassVar
-
-import numpy as np
 
 from thalweg.ordering.types import Floats, Integers
 from thalweg.routing.router import Router

@@ -104,7 +104,7 @@ class Router(ABC):
         if self.seen[operator] > HALVE_AFTER:
             self._forget()
 
-    def sent(self, operator: int) -> None:
+    def sent(self, operator: int) -> None:  # noqa: B027 - few routers care
         """Note that a tuple has been sent to an operator, and may wait there."""
 
     def count(self, seen: ArrayLike, passed: ArrayLike) -> None:

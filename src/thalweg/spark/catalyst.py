@@ -6,9 +6,11 @@ Read from Catalyst's expression tree, with lists of what is known to be harmless
 from __future__ import annotations
 
 import json
+import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -64,19 +66,39 @@ class Node:
     children: tuple[Node, ...]
 
 
-def facts_of(frame: DataFrame, condition: Column) -> Facts:
-    """What is known of a condition on a DataFrame. Spark refuses a condition that it cannot analyse."""
-    filtered = frame.where(condition)
+def facts_of(frame: DataFrame, conditions: Sequence[Column]) -> list[Facts]:
+    """What is known of conditions on a DataFrame. Spark refuses those that it cannot analyse."""
+    if not conditions:
+        return []
+    filtered = frame.where(reduce(operator.and_, conditions))
     if not hasattr(filtered, "_jdf"):  # Connect: the tree is at the other end
         _ = filtered.schema  # analyse it now
-        return Facts(safe=False, cheap=False, deterministic=not RANDOM.search(str(condition)))
-    expression = filtered._jdf.queryExecution().analyzed().condition()  # noqa: SLF001 - no public way to the plan
-    tree = _tree(iter(json.loads(expression.toJSON())))
-    return Facts(
-        safe=_all(tree, SAFE),
-        cheap=_all(tree, CHEAP),
-        deterministic=bool(expression.deterministic()) and not _is_python(tree),
-    )
+        return [Facts(safe=False, cheap=False, deterministic=not RANDOM.search(str(one))) for one in conditions]
+    together = filtered._jdf.queryExecution().analyzed().condition()  # noqa: SLF001 - no public way to the plan
+    trees = _parts(_tree(iter(json.loads(together.toJSON()))), len(conditions))
+    # Spark knows of all of them at once whether they are deterministic; only if not, each has to be asked.
+    is_one_random = not together.deterministic()
+    return [
+        Facts(
+            safe=_all(tree, SAFE),
+            cheap=_all(tree, CHEAP),
+            deterministic=not _is_python(tree) and not (is_one_random and _is_random(frame, condition)),
+        )
+        for tree, condition in zip(trees, conditions, strict=True)
+    ]
+
+
+def _is_random(frame: DataFrame, condition: Column) -> bool:
+    plan = frame.where(condition)._jdf.queryExecution().analyzed()  # noqa: SLF001 - as above
+    return not plan.condition().deterministic()
+
+
+def _parts(conjunction: Node, count: int) -> list[Node]:
+    """The conditions that were put together, one after the other."""
+    if count == 1:
+        return [conjunction]
+    left, right = conjunction.children
+    return [*_parts(left, count - 1), right]
 
 
 def _tree(nodes: Iterator[dict[str, Any]]) -> Node:

@@ -7,7 +7,7 @@ import math
 import operator
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from thalweg.spark.predicates import (
     NotPredicate,
     Predicate,
     PrefixPredicate,
+    parts_of,
 )
 from thalweg.spark.state import StateFolder
 
@@ -74,30 +75,48 @@ class PythonForm:
 Form = NativeForm | JoinForm | PythonForm
 
 
-def form_of(frame: DataFrame | None, predicate: Predicate, policy: type, folder: str, *, joins: bool) -> Form:
-    """How a predicate runs on a DataFrame; lookups by joins where the plan can be made anew for each batch."""
-    if isinstance(predicate, LookupPredicate) and joins:
-        return JoinForm(predicate)
-    native = _native(frame, predicate)
-    return native if native is not None else _python(frame, predicate, policy, folder)
+def forms_of(
+    frame: DataFrame | None, predicates: Sequence[Predicate], policy: type, folder: str, *, joins: bool
+) -> list[Form]:
+    """How predicates run on a DataFrame; lookups by joins where the plan can be made anew for each batch."""
+    conditions = [part for one in predicates for part in parts_of(one) if isinstance(part, ExpressionPredicate)]
+    known = Known()
+    if frame is not None and conditions:
+        facts = facts_of(frame, [condition_of(one.condition) for one in conditions])
+        known = Known({id(one): fact for one, fact in zip(conditions, facts, strict=True)}, opaque_truth(frame))
+    forms: list[Form] = []
+    for one in predicates:
+        native = _native(known, one)
+        if isinstance(one, LookupPredicate) and joins:
+            forms.append(JoinForm(one))
+        else:
+            forms.append(native if native is not None else _python(known, one, policy, folder))
+    return forms
 
 
-def _native(frame: DataFrame | None, predicate: Predicate) -> NativeForm | None:
+@dataclass(frozen=True)
+class Known:
+    """What is known of the conditions of a query, by the predicates' identity."""
+
+    facts: dict[int, Facts] = field(default_factory=dict)
+    opaque: Column | None = None  # a condition that is always true, which Spark does not know
+
+
+def _native(known: Known, predicate: Predicate) -> NativeForm | None:
     """The form in Spark, if the predicate and all in it have one."""
     from pyspark.sql import functions as f
 
-    if isinstance(predicate, ExpressionPredicate) and frame is not None:
-        condition = condition_of(predicate.condition)
-        facts = facts_of(frame, condition)
-        if facts.safe or not facts.deterministic:
+    if isinstance(predicate, ExpressionPredicate):
+        condition, facts = condition_of(predicate.condition), known.facts[id(predicate)]
+        if facts.safe or not facts.deterministic or known.opaque is None:
             return NativeForm(condition, ~condition, None, condition, facts)
-        code = code_of(condition, opaque_truth(frame))
+        code = code_of(condition, known.opaque)
         return NativeForm(code == TRUE, code == 0, code.isNull(), condition, facts)
     if isinstance(predicate, NotPredicate):
-        of = _native(frame, predicate.of)
+        of = _native(known, predicate.of)
         return of and NativeForm(of.false, of.true, of.raised, ~of.strict, of.facts)
     if isinstance(predicate, AnyOfPredicate):
-        found = [_native(frame, one) for one in predicate.members]
+        found = [_native(known, one) for one in predicate.members]
         members = [one for one in found if one is not None]
         if len(members) < len(found):
             return None
@@ -118,9 +137,9 @@ def _native(frame: DataFrame | None, predicate: Predicate) -> NativeForm | None:
     return None
 
 
-def _python(frame: DataFrame | None, predicate: Predicate, policy: type, folder: str) -> PythonForm:
+def _python(known: Known, predicate: Predicate, policy: type, folder: str) -> PythonForm:
     """The form in a Python worker."""
-    native = _native(frame, predicate)
+    native = _native(known, predicate)
     if native is not None:
         return code_form(predicate.name, native)
     if isinstance(predicate, FunctionPredicate):
@@ -136,10 +155,10 @@ def _python(frame: DataFrame | None, predicate: Predicate, policy: type, folder:
         make = partial(_function_judge, predicate.name, matches, "arrow", predicate.negate)
         return PythonForm((predicate.on,), (), make)
     if isinstance(predicate, NotPredicate):
-        of = _python(frame, predicate.of, policy, folder)
+        of = _python(known, predicate.of, policy, folder)
         return PythonForm(of.columns, of.codes, partial(_not_judge, predicate.name, of.make))
     if isinstance(predicate, AnyOfPredicate):
-        members = [_python(frame, one, policy, folder) for one in predicate.members]
+        members = [_python(known, one, policy, folder) for one in predicate.members]
         return PythonForm(
             columns=tuple(column for one in members for column in one.columns),
             codes=tuple(code for one in members for code in one.codes),

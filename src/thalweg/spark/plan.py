@@ -44,7 +44,10 @@ def stages_of(order: Sequence[int], forms: Sequence[Form]) -> list[Stage]:
 
 
 def tag(key: str) -> Column:
-    """A condition that is always true, and by which a plan tells which query it is; the optimizer removes it."""
+    """A condition that is always true, and by which a plan tells which query it is; the optimizer removes it.
+
+    Where Python comes first, its function's name tells.
+    """
     from pyspark.sql import functions as f
 
     return f.lit(f"thalweg:{key}").isNotNull()
@@ -75,10 +78,12 @@ class Plan:
             rest = self.stages[number + 1 :]
             joined = any(earlier.kind is JoinForm for earlier in self.stages[:number])
             if stage.kind is NativeForm:
-                frame = frame.where(_guarded(self._native(stage), guard))
+                condition = _guarded(self._native(stage), guard)
+                frame = frame.where(condition if number else condition & tag(self.key))
             elif stage.kind is JoinForm:
                 plain = not checks and all(later.kind is not NativeForm for later in rest)
                 frame, guard, names = self._join(frame, number, stage, guard, plain=plain)
+                frame = frame if number else frame.where(tag(self.key))
                 scratch += names
             elif not rest and not checks:
                 frame = frame.where(self._fused(stage, stays=joined, puts_off_errors=False))
@@ -89,8 +94,6 @@ class Plan:
                 frame = frame.where(guard)
                 outcomes.append(outcome)
                 scratch.append(outcome)
-            if not number:
-                frame = frame.where(tag(self.key))
         checked = reduce(operator.and_, checks) if checks else None
         if outcomes and self.on_error == "raise":  # Python's failures first, in whatever order the stages ran
             checked = _raised(outcomes, f.lit(True) if checked is None else checked)  # noqa: FBT003

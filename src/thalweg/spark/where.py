@@ -25,7 +25,7 @@ from thalweg.ordering.precedence import required_before
 from thalweg.ordering.replay import replay
 from thalweg.ordering.types import Integers
 from thalweg.spark.checks import check_columns, check_picklable, constraints, distinct_names, policy_of
-from thalweg.spark.forms import Form, JoinForm, NativeForm, PythonForm, code_form, form_of
+from thalweg.spark.forms import Form, JoinForm, NativeForm, PythonForm, code_form, forms_of
 from thalweg.spark.fused import MOST_CHANGES, FusedSpec, PolicySpec
 from thalweg.spark.native import SMALL_INPUT, Sample, estimated_size, sample_rows
 from thalweg.spark.plan import Plan, stages_of
@@ -308,7 +308,7 @@ def make_where(
     key = uuid.uuid4().hex[:12]
     folder = StateFolder(os.path.join(_scratch(), key) if state is None else state)  # noqa: PTH118 - may be a URL
     kind, options = policy_of(policy)
-    forms = [form_of(frame, one, kind, folder.url, joins=joins) for one in checked]
+    forms = forms_of(frame, checked, kind, folder.url, joins=joins)
     if on_error == "quarantine":  # a worker writes it, so a worker has to be told where a condition has raised
         raising = [one for one, form in enumerate(forms) if isinstance(form, NativeForm) and form.raised is not None]
         forms += [code_form(checked[one].name, forms[one]) for one in raising]  # type: ignore[arg-type]

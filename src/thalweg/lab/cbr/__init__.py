@@ -1,0 +1,1 @@
+"""The experiments of content-based-routing-2004."""

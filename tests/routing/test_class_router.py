@@ -1,0 +1,226 @@
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from thalweg.drift import Watched
+from thalweg.lab.cbr.stream import Stream, diagonal
+from thalweg.ordering import AGreedy, Policy
+from thalweg.routing import ClassRouter, RoutingError
+from thalweg.routing.class_router import FIRST_LOOK
+
+
+def make(order: Sequence[int] | None) -> Policy:
+    return AGreedy(4, order=order)
+
+
+def learn(router: ClassRouter, stream: Stream, tuples: int, batch: int = 50, *, blind: bool = False) -> None:
+    """Show dropped tuples, all profiled; a blind attribute is made of random values."""
+    random = np.random.default_rng(0)
+    for _ in range(tuples // batch):
+        part = stream.next(batch)
+        dropped = part.masks > 0
+        columns = dict(zip(stream.attributes, part.values[dropped].T, strict=True))
+        if blind:
+            columns["attrC"] = random.integers(0, 4, dropped.sum())
+        router.learn(part.masks[dropped], None, {name: pa.array(column) for name, column in columns.items()})
+
+
+def routed() -> tuple[ClassRouter, Stream]:
+    stream = Stream(diagonal(4, 0.05, 1.0))
+    router = ClassRouter(make, stream.attributes)
+    learn(router, stream, 1000)
+    return router, stream
+
+
+def used(router: ClassRouter) -> list[str]:
+    in_use = router.explain()["classifier"]
+    return list(in_use["attributes"]) if in_use else []
+
+
+def test_the_right_classifier_is_found_among_decoys() -> None:
+    router, _ = routed()
+    assert used(router) == ["attrC"]
+    classes = router.classify({"attrC": pa.array([0, 1, 2, 3, None, 99], pa.int16())})
+    assert [router.order_of(number)[0] for number in classes[:4].tolist()] == [0, 1, 2, 3]
+    assert classes[4:].tolist() == [0, 0]
+    explained = router.explain()
+    assert explained["pruned"] == {
+        "constant": "constant",
+        "sequence": "grows or falls with time, as a sequence number or a timestamp does",
+    }
+    best = explained["candidates"][0]
+    assert best["in_use"]
+    assert best["saving"] > 0.4
+    assert best["gain_ratio"] > 0.2
+    assert len(explained["candidates"]) == 5  # all that was not pruned
+    assert [event["what"] for event in explained["events"]] == ["routes by"]
+    assert explained["memory_bytes"] < 2_000_000
+
+
+def test_a_pair_of_attributes_is_found_where_neither_alone_tells_anything() -> None:
+    router, random = ClassRouter(make, ["a", "b", "c"]), np.random.default_rng(0)
+    for _ in range(50):
+        values = random.integers(0, 2, (3, 100))
+        router.learn(1 << (values[0] ^ values[2]), None, dict(zip("abc", map(pa.array, values), strict=True)))
+    assert used(router) == ["a", "c"]
+    alone = ClassRouter(make, ["a", "b", "c"], pairs=False)
+    alone.sample = router.sample
+    alone.look()
+    assert used(alone) == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_without_skew_nothing_is_chosen(seed: int) -> None:
+    stream = Stream(np.full((4, 4), 0.47), seed)
+    router = ClassRouter(make, stream.attributes)
+    learn(router, stream, 6000)
+    assert router.classifier is None
+    assert router.benefit() is None
+    assert router.classes == 1
+
+
+def test_a_classifier_that_stops_separating_is_dropped_at_once() -> None:
+    router, stream = routed()
+    learn(router, stream, 1000)
+    assert router.benefit() is not None
+    seen = router.seen
+    learn(router, stream, 400, blind=True)
+    assert router.classifier is None
+    dropped = router.events[-1]
+    assert dropped["what"] == "stops routing by"
+    assert "no longer separates" in dropped["why"]
+    assert dropped["profile_tuples"] - seen <= 150
+    assert len(router.sample) < 500  # nothing from before the change
+    learn(router, stream, 1000)
+    assert used(router) == ["attrC"]  # and it is found again
+
+
+def test_without_a_detector_the_measured_benefit_decides() -> None:
+    stream = Stream(diagonal(4, 0.05, 1.0))
+    router = ClassRouter(make, stream.attributes, detector="none")
+    learn(router, stream, 1000)
+    assert used(router) == ["attrC"]
+    learn(router, stream, 4000, blind=True)
+    assert router.classifier is None
+    assert "no longer pays" in router.events[-1]["why"]
+
+
+def test_splitting_that_costs_more_than_it_saves_is_switched_off() -> None:
+    router, stream = routed()
+    for _ in range(20):
+        router.observe(1000, 950, overhead=10_000.0)  # ten filters a tuple
+        learn(router, stream, 50)
+    assert router.classifier is None
+    assert "no longer pays" in router.events[-1]["why"]
+    rests = router.seen
+    learn(router, stream, 1000)
+    assert router.classifier is None  # for a while
+    assert router.seen - rests < router.sample.window
+
+
+def test_classes_follow_drift_of_their_own() -> None:
+    """What class 0 wants changes; the other classes' orders stay."""
+    router, _ = routed()
+    changed = diagonal(4, 0.05, 1.0)
+    changed[0] = [1.0, 1.0, 1.0, 0.05]
+    learn(router, Stream(changed, 1), 8000)
+    classes = router.classify({"attrC": pa.array([0, 1, 2])})
+    assert [router.order_of(number)[0] for number in classes.tolist()] == [3, 1, 2]
+
+
+def test_policies_may_be_watched() -> None:
+    stream = Stream(diagonal(4, 0.05, 1.0))
+    router = ClassRouter(lambda order: Watched(AGreedy(4, order=order)), stream.attributes)
+    learn(router, stream, 2000)
+    assert used(router) == ["attrC"]
+    assert all(one.sampler is router.overall.sampler for one in router.policies)
+
+
+def test_precedence_holds_in_every_class() -> None:
+    stream = Stream(diagonal(4, 0.05, 1.0))
+    router = ClassRouter(lambda order: AGreedy(4, order=order, after={0: [3]}), stream.attributes)
+    learn(router, stream, 2000)
+    assert used(router) == ["attrC"]
+    assert all(one.order.index(3) < one.order.index(0) for one in router.policies)
+
+
+def test_saved_and_restored_it_is_the_same() -> None:
+    router, stream = routed()
+    again = ClassRouter.from_bytes(router.to_bytes(), make, stream.attributes)
+    columns = {"attrC": pa.array([0, 1, 2, 3, None])}
+    assert again.classify(columns).tolist() == router.classify(columns).tolist()
+    assert [one.order for one in again.policies] == [one.order for one in router.policies]
+    assert again.sample.codes.tolist() == router.sample.codes.tolist()
+    assert again.explain()["events"] == router.explain()["events"]
+    learn(again, stream, 500)
+    assert used(again) == ["attrC"]
+
+
+def test_what_cannot_be_restored_says_why() -> None:
+    router = ClassRouter(make, ["a"])
+    saved = router.to_bytes()
+    assert ClassRouter.from_bytes(saved, make, ["a"]).classifier is None
+    with pytest.raises(RoutingError, match="damaged or cut short"):
+        ClassRouter.from_bytes(saved[:-40], make, ["a"])
+    with pytest.raises(RoutingError, match="of 4 filters and the columns"):
+        ClassRouter.from_bytes(saved, make, ["b"])
+    newer = saved[:-32].replace(b'"version": 1', b'"version": 9')
+    with pytest.raises(RoutingError, match="format version 9, this Thalweg reads 1"):
+        ClassRouter.from_bytes(newer + hashlib.sha256(newer).digest(), make, ["a"])
+
+
+def test_a_new_worker_begins_with_what_another_knows() -> None:
+    router, stream = routed()
+    new = ClassRouter(make, stream.attributes)
+    new.take_in(router)
+    assert used(new) == ["attrC"]
+    assert len(new.sample) == len(router.sample)
+    with pytest.raises(ValueError, match="same filters and attributes"):
+        new.take_in(ClassRouter(make, ["other"]))
+
+
+def test_memory_is_bounded_and_so_are_classes() -> None:
+    stream = Stream(np.random.default_rng(0).choice([0.05, 1.0], (40, 4)))
+    router = ClassRouter(make, stream.attributes, most_classes=3)
+    learn(router, stream, 2000)
+    first = router.nbytes
+    learn(router, stream, 6000)
+    assert router.classes <= 4
+    assert router.nbytes <= first + 3 * 4 * 50_000
+    assert len(router.to_bytes()) < 2_000_000
+
+
+def test_nested_columns_are_pruned_with_the_reason() -> None:
+    router = ClassRouter(make, ["nested", "plain"])
+    random = np.random.default_rng(0)
+    for _ in range(10):
+        plain = random.integers(0, 4, 100)
+        router.learn(1 << plain, None, {"nested": pa.array([[1]] * 100), "plain": pa.array(plain)})
+    assert used(router) == ["plain"]
+    assert "list<item: int64>" in router.explain()["pruned"]["nested"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"attributes": []}, "1 to 32 different column names"),
+        ({"attributes": ["a", "a"]}, "1 to 32 different column names"),
+        ({"window": 10}, f"at least {2 * FIRST_LOOK}, not 10"),
+        ({"most_classes": 1}, "at least 2, not 1"),
+        ({"detector": "bsc"}, "no detector 'bsc'"),
+    ],
+)
+def test_bad_options_say_what_is_allowed(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ClassRouter(**{"make": make, "attributes": ["a"], **options})  # type: ignore[arg-type]
+
+
+def test_missing_columns_are_named() -> None:
+    router = ClassRouter(make, ["a"])
+    with pytest.raises(KeyError, match="no column 'a'; it has b"):
+        router.learn([1], None, {"b": pa.array([1])})
+    with pytest.raises(ValueError, match="no classes now"):
+        router.classify({"a": pa.array([1])})

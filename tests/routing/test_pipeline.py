@@ -1,0 +1,186 @@
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thalweg.lab.cbr.stream import Stream, diagonal
+from thalweg.ordering import AGreedy
+from thalweg.ordering.pipeline import Filter, Pipeline
+from thalweg.routing import ClassRouter, RoutedPipeline
+from thalweg.routing.classifier import Cells, Classifier
+from thalweg.routing.partition import codes, numbers
+
+KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
+    "integers": (pa.int32(), st.integers(-3, 3)),
+    "floats": (pa.float64(), st.sampled_from([0.0, -0.0, 1.5, float("nan"), float("inf"), -7.25])),
+    "strings": (pa.string(), st.sampled_from(["", "a", "ä", "long " * 5])),
+    "timestamps": (pa.timestamp("us", tz="UTC"), st.integers(-(10**6), 10**6)),
+    "booleans": (pa.bool_(), st.booleans()),
+    "dates": (pa.date32(), st.integers(-3, 3)),
+    "bytes": (pa.binary(), st.sampled_from([b"", b"\xff\x00"])),
+    "nulls": (pa.null(), st.none()),
+}
+
+
+def bit(one: int) -> Filter:
+    """A filter that drops the rows whose bit is set."""
+    return lambda rows: rows >> one & 1 == 0
+
+
+def no_clock() -> float:
+    return 0.0
+
+
+def pipelines(stream: Stream, p: float = 0.01, **options: Any) -> tuple[RoutedPipeline, Pipeline]:  # noqa: ANN401
+    filters, costs = [bit(one) for one in range(stream.operators)], np.ones(stream.operators)
+
+    def make(order: Sequence[int] | None) -> AGreedy:
+        return AGreedy(stream.operators, order=order, p=p)
+
+    router = ClassRouter(make, stream.attributes, **options)
+    return (
+        RoutedPipeline(router, filters, costs=costs, clock=no_clock),
+        Pipeline(make(None), filters, costs=costs, clock=no_clock),
+    )
+
+
+def run(stream: Stream, routed: RoutedPipeline, plain: Pipeline, tuples: int, batch: int = 5000) -> float:
+    """Run both on the same tuples; the share of evaluations that routing saves, profiling included."""
+    before = [line.evaluations + line.extra_evaluations for line in (routed, plain)]
+    for _ in range(tuples // batch):
+        part = stream.next(batch)
+        columns = {name: pa.array(values) for name, values in zip(stream.attributes, part.values.T, strict=True)}
+        assert (routed.keep(part.masks, columns) == plain.keep(part.masks)).all()
+    spent = [
+        line.evaluations + line.extra_evaluations - start for line, start in zip((routed, plain), before, strict=True)
+    ]
+    return 1 - spent[0] / spent[1]
+
+
+@given(data=st.data())
+@settings(max_examples=60)
+def test_what_is_kept_depends_neither_on_classes_nor_on_batches(data: st.DataObject) -> None:
+    """Any classifier, of any type of column, over NULL, NaN, unseen values and slices."""
+    kind, values = KINDS[data.draw(st.sampled_from(sorted(KINDS)))]
+    masks = np.array(data.draw(st.lists(st.integers(0, 15), min_size=1, max_size=120)), np.int64)
+    column = pa.array(data.draw(st.lists(st.none() | values, min_size=masks.size, max_size=masks.size)), kind)
+    columns = {"a": column, "b": pa.array(masks % 3)}
+    router = ClassRouter(lambda order: AGreedy(4, order=order, p=0.5, window=20), ["a", "b"])
+    routed = RoutedPipeline(router, [bit(one) for one in range(4)], clock=no_clock)
+    # A classifier is put in by hand, of values or of ranges, alone or with another; some values have no class.
+    edges = data.draw(st.sampled_from([None, (0.0,), (-1.0, 1.0)]))
+    cells = data.draw(st.sampled_from([Cells((0,), (edges,)), Cells((1, 0), (None, edges)), Cells((1,), (None,))]))
+    used = [columns["ab"[one]] for one in cells.attributes]
+    keys = np.unique(cells.of([codes(one) for one in used], [numbers(one) for one in used]))[::2]
+    numbered = np.arange(keys.size) % 3 + 1
+    orders = tuple(tuple(np.random.default_rng(seed).permutation(4).tolist()) for seed in range(4))
+    router.policies += [router.make(order) for order in orders[1:]]
+    router.classifier = Classifier(cells, keys, numbered, orders)
+    cuts = sorted(data.draw(st.lists(st.integers(0, masks.size), max_size=4)))
+    kept = [
+        routed.keep(masks[start:stop], {name: one[start:stop] for name, one in columns.items()})
+        for start, stop in zip([0, *cuts], [*cuts, masks.size], strict=True)
+    ]
+    assert np.concatenate(kept).tolist() == (masks == 0).tolist()
+    assert routed.tuples == masks.size
+
+
+def test_strong_skew_saves_sixty_per_cent_of_the_evaluations() -> None:
+    """Tables 5 and 6, eight operators, the greatest skew; learning included."""
+    stream = Stream(diagonal(8, 0.05, 1.0))
+    routed, plain = pipelines(stream)
+    assert run(stream, routed, plain, 200_000) >= 0.6
+    assert routed.router.explain()["classifier"]["attributes"] == ["attrC"]
+    benefit = routed.router.benefit()
+    assert benefit is not None
+    assert benefit["saving"] == pytest.approx(1 - 1.35 / 4.7, abs=0.05)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_skew_it_costs_at_most_two_per_cent(seed: int) -> None:
+    stream = Stream(np.full((8, 8), 0.688), seed)
+    routed, plain = pipelines(stream)
+    assert run(stream, routed, plain, 100_000) >= -0.02
+    assert routed.router.classifier is None
+
+
+def test_the_right_classifier_is_in_use_for_98_per_cent_of_the_tuples_after_learning() -> None:
+    stream = Stream(diagonal(6, 0.25, 0.72))
+    routed, plain = pipelines(stream)
+    run(stream, routed, plain, 100_000)
+    right = 0
+    for _ in range(40):
+        run(stream, routed, plain, 5000)
+        used = routed.router.explain()["classifier"]
+        right += used is not None and used["attributes"] == ["attrC"]
+    assert right / 40 >= 0.98
+
+
+def test_routing_stops_when_the_classes_do() -> None:
+    stream = Stream(diagonal(4, 0.05, 1.0))
+    routed, plain = pipelines(stream)
+    run(stream, routed, plain, 150_000)
+    assert routed.router.classifier is not None
+    stream.selectivities = np.full((4, 4), 0.47)
+    run(stream, routed, plain, 50_000)
+    assert routed.router.classifier is None
+    assert run(stream, routed, plain, 100_000) >= -0.02
+
+
+def test_off_it_is_a_plain_pipeline() -> None:
+    """Until classifiers are looked for, it evaluates what a pipeline with as many profile tuples evaluates."""
+    stream = Stream(np.full((4, 4), 0.5))
+    routed, plain = pipelines(stream, p=0.0)
+    assert run(stream, routed, plain, 50_000) == 0
+    assert routed.evaluated.tolist() == plain.evaluated.tolist()
+    assert routed.split_seconds == 0
+
+
+def test_expensive_calls_make_small_classes_run_together() -> None:
+    """A call takes as long as a thousand rows: classes of a few rows do not get calls of their own."""
+    now, sizes = 0.0, list[int]()
+
+    def clock() -> float:
+        return now
+
+    def slow(one: int) -> Filter:
+        def keep(rows: np.ndarray) -> np.ndarray:
+            nonlocal now
+            now += 1e-3 + 1e-6 * len(rows)
+            sizes.append(len(rows))
+            return np.asarray(rows >> one & 1 == 0)
+
+        return keep
+
+    stream = Stream(diagonal(4, 0.05, 1.0))
+    router = ClassRouter(lambda order: AGreedy(4, order=order, p=0.05), stream.attributes)
+    routed = RoutedPipeline(router, [slow(one) for one in range(4)], clock=clock)
+    for _ in range(40):
+        part = stream.next(20_000)
+        columns = {name: pa.array(values) for name, values in zip(stream.attributes, part.values.T, strict=True)}
+        routed.keep(part.masks, columns)
+    assert router.classifier is not None
+    sizes.clear()
+    part = stream.next(40)
+    routed.keep(part.masks, {name: pa.array(one) for name, one in zip(stream.attributes, part.values.T, strict=True)})
+    assert sizes[0] == 40
+
+
+def test_columns_have_to_be_given() -> None:
+    routed, _ = pipelines(Stream(diagonal(2, 0.05, 1.0)))
+    with pytest.raises(TypeError, match=r"keep\(rows, columns\) with attrC, constant"):
+        routed.keep(np.zeros(3, np.int64))
+
+
+def test_a_restored_router_goes_on() -> None:
+    stream = Stream(diagonal(4, 0.05, 1.0))
+    routed, plain = pipelines(stream)
+    run(stream, routed, plain, 60_000)
+    router = ClassRouter.from_bytes(routed.router.to_bytes(), routed.router.make, stream.attributes)
+    again = RoutedPipeline(router, routed.filters, costs=np.ones(4), clock=no_clock)
+    again.warm_up(np.ones(4), np.zeros(4))
+    assert run(stream, again, plain, 20_000) > 0.4
