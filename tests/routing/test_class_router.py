@@ -1,4 +1,5 @@
 import hashlib
+import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -216,6 +217,63 @@ def test_nested_columns_are_pruned_with_the_reason() -> None:
 def test_bad_options_say_what_is_allowed(options: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ClassRouter(**{"make": make, "attributes": ["a"], **options})  # type: ignore[arg-type]
+
+
+def test_new_values_get_classes_when_they_are_worth_it() -> None:
+    """Two of four classes come later than the classifier is chosen."""
+    stream = Stream(diagonal(4, 0.05, 1.0))
+    router = ClassRouter(make, ["attrC", "noise"])
+    random = np.random.default_rng(0)
+    for batch in range(80):
+        part = stream.next(100)
+        early = (part.masks > 0) & ((part.values[:, 0] < 2) | (batch >= 15))
+        noise = random.random(int(early.sum()))
+        router.learn(part.masks[early], None, {"attrC": pa.array(part.values[early, 0]), "noise": pa.array(noise)})
+    assert used(router) == ["attrC"]
+    classes = router.classify({"attrC": pa.array([0, 1, 2, 3])})
+    assert [router.order_of(number)[0] for number in classes.tolist()] == [0, 1, 2, 3]
+    assert len(router.events) >= 2
+
+
+def test_explain_is_plain_and_says_what_the_classes_are() -> None:
+    router, stream = routed()
+    learn(router, stream, 200)
+    explained = json.loads(json.dumps(router.explain()))
+    examples = [one["examples"] for one in explained["classes"]]
+    assert sorted(one for each in examples[1:] for one in each) == ["0", "1", "2", "3"]
+    assert explained["benefit"]["saving"] == pytest.approx(0.55, abs=0.1)
+    assert sum(one["cells"] or 0 for one in explained["classes"]) == explained["classifier"]["cells"] == 4
+
+
+def test_wide_columns_are_pruned_but_encoded_ones_are_not() -> None:
+    router, random = ClassRouter(make, ["wide", "encoded"]), np.random.default_rng(0)
+    for _ in range(10):
+        plain = random.integers(0, 4, 100)
+        texts = pa.array([f"{number} " * 100 for number in plain])
+        router.learn(1 << plain, None, {"wide": texts, "encoded": texts.dictionary_encode()})
+    assert used(router) == ["encoded"]
+    assert "wide: its values have 200 bytes" in router.explain()["pruned"]["wide"]
+
+
+def test_an_order_to_begin_with() -> None:
+    router = ClassRouter(make, ["a"])
+    router.begin([3, 2, 1, 0])
+    assert router.overall.order == (3, 2, 1, 0)
+    router.learn([1], None, {"a": pa.array([1])})
+    with pytest.raises(ValueError, match="make a new one"):
+        router.begin([0, 1, 2, 3])
+
+
+def test_looking_again_comes_soon() -> None:
+    stream = Stream(np.full((4, 4), 0.47))
+    router = ClassRouter(make, stream.attributes)
+    learn(router, stream, 9000)
+    router.look_again()
+    seen = router.seen
+    stream.selectivities = diagonal(4, 0.05, 1.0)
+    learn(router, stream, 500)
+    assert router.seen - seen < 600
+    assert {one["in_use"] for one in router.explain()["candidates"]} <= {True, False}
 
 
 def test_missing_columns_are_named() -> None:

@@ -1,4 +1,5 @@
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from thalweg.lab.cbr.stream import Stream, diagonal
 from thalweg.ordering import AGreedy
 from thalweg.ordering.pipeline import Filter, Pipeline
+from thalweg.ordering.types import Integers
 from thalweg.routing import ClassRouter, RoutedPipeline
 from thalweg.routing.classifier import Cells, Classifier
 from thalweg.routing.partition import codes, numbers
@@ -33,6 +35,10 @@ def bit(one: int) -> Filter:
 
 def no_clock() -> float:
     return 0.0
+
+
+def _a_greedy(filters: int, order: Sequence[int] | None) -> AGreedy:
+    return AGreedy(filters, order=order)
 
 
 def pipelines(stream: Stream, p: float = 0.01, **options: Any) -> tuple[RoutedPipeline, Pipeline]:  # noqa: ANN401
@@ -120,6 +126,56 @@ def test_the_right_classifier_is_in_use_for_98_per_cent_of_the_tuples_after_lear
     assert right / 40 >= 0.98
 
 
+def _strings(_random: np.random.Generator, classes: Integers) -> pa.Array:
+    return pa.array(np.array(["red", "green", "blue", None], object)[classes])
+
+
+def _floats(random: np.random.Generator, classes: Integers) -> pa.Array:
+    values = 25.0 * classes + random.random(classes.size) * 25
+    return pa.array(np.where(random.random(classes.size) < 0.05, np.nan, values))
+
+
+def _timestamps(random: np.random.Generator, classes: Integers) -> pa.Array:
+    return pa.array(10**12 * classes + random.integers(0, 10**12, classes.size), pa.timestamp("us", tz="UTC"))
+
+
+@pytest.mark.parametrize("column", [_strings, _floats, _timestamps])
+def test_classifiers_of_every_kind_are_learnt(
+    column: Callable[[np.random.Generator, Integers], pa.Array],
+) -> None:
+    """Strings with NULL, floats with NaN, by ranges, and times, by ranges; beside strings that are all different."""
+    stream, random = Stream(diagonal(4, 0.05, 1.0)), np.random.default_rng(0)
+    make = functools.partial(_a_greedy, 4)
+    router, filters = ClassRouter(make, ["it", "unique"]), [bit(one) for one in range(4)]
+    routed = RoutedPipeline(router, filters, costs=np.ones(4), clock=no_clock)
+    for _ in range(20):
+        part = stream.next(5000)
+        unique = pa.array([str(number) for number in random.integers(0, 10**9, 5000)])
+        kept = routed.keep(part.masks, {"it": column(random, part.values[:, 0]), "unique": unique})
+        assert (kept == (part.masks == 0)).all()
+    explained = router.explain()
+    assert explained["classifier"]["attributes"] == ["it"]
+    assert explained["benefit"]["saving"] > 0.35
+    assert "high cardinality" in explained["pruned"]["unique"]
+
+
+def test_rows_that_come_by_class_are_routed_too() -> None:
+    """A class a batch: one order is always that of the batch before."""
+    stream = Stream(diagonal(4, 0.05, 1.0))
+    routed, plain = pipelines(stream)
+    spent = 0
+    for number in range(40):
+        part = stream.next(20_000)
+        own = part.values[:, 0] == number % 4
+        columns = {name: pa.array(one[own]) for name, one in zip(stream.attributes, part.values.T, strict=True)}
+        before = routed.evaluations
+        assert (routed.keep(part.masks[own], columns) == plain.keep(part.masks[own])).all()
+        if number >= 36:
+            spent += (routed.evaluations - before) / own.sum()
+    assert spent / 4 == pytest.approx(1.15, abs=0.05)
+    assert routed.evaluations < 0.7 * plain.evaluations
+
+
 def test_routing_stops_when_the_classes_do() -> None:
     stream = Stream(diagonal(4, 0.05, 1.0))
     routed, plain = pipelines(stream)
@@ -129,6 +185,46 @@ def test_routing_stops_when_the_classes_do() -> None:
     run(stream, routed, plain, 50_000)
     assert routed.router.classifier is None
     assert run(stream, routed, plain, 100_000) >= -0.02
+
+
+def test_classes_that_begin_later_are_found_though_the_sample_is_old() -> None:
+    stream = Stream(np.full((4, 4), 0.47))
+    routed, plain = pipelines(stream)
+    run(stream, routed, plain, 400_000)
+    assert routed.router.classifier is None
+    stream.selectivities = diagonal(4, 0.05, 1.0)
+    run(stream, routed, plain, 100_000)
+    assert run(stream, routed, plain, 50_000) > 0.4
+
+
+def test_classes_that_change_places_are_learnt_anew() -> None:
+    stream = Stream(diagonal(8, 0.05, 1.0))
+    routed, plain = pipelines(stream)
+    for turn in range(3):
+        stream.selectivities = np.roll(diagonal(8, 0.05, 1.0), turn, axis=1)
+        assert run(stream, routed, plain, 200_000, 10_000) > 0.5
+
+
+def test_a_batch_in_which_a_filter_fails_leaves_nothing_behind() -> None:
+    stream, fails = Stream(diagonal(2, 0.05, 1.0)), False
+
+    def second(rows: np.ndarray) -> np.ndarray:
+        if fails:
+            raise RuntimeError("no")
+        return np.asarray(rows >> 1 & 1 == 0)
+
+    router = ClassRouter(functools.partial(_a_greedy, 2), ["a"])
+    routed = RoutedPipeline(router, [bit(0), second], costs=[1, 1], clock=no_clock)
+    for number in range(60):
+        part = stream.next(1000 if number % 3 else 50)
+        fails = number % 5 == 4
+        columns = {"a": pa.array(part.values[:, 0])}
+        if fails:
+            with pytest.raises(RuntimeError, match="no"):
+                routed.keep(part.masks, columns)
+        else:
+            assert (routed.keep(part.masks, columns) == (part.masks == 0)).all()
+    assert router.classifier is not None
 
 
 def test_off_it_is_a_plain_pipeline() -> None:

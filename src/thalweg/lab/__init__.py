@@ -22,6 +22,8 @@ from thalweg.lab.a_greedy import (
     table2,
 )
 from thalweg.lab.bcs import exp1, exp2, kinds, overhead, tuning
+from thalweg.lab.cbr import calls, delay, quality, random_selectivities
+from thalweg.lab.cbr import overhead as cbr_overhead
 from thalweg.lab.experiment import Experiment
 from thalweg.lab.q_aware import q_aware, q_fab, q_fgreedy, q_treeopt
 
@@ -47,6 +49,11 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     exp2.EXPERIMENT,
     overhead.EXPERIMENT,
     kinds.EXPERIMENT,
+    delay.EXPERIMENT,
+    calls.EXPERIMENT,
+    quality.EXPERIMENT,
+    cbr_overhead.EXPERIMENT,
+    random_selectivities.EXPERIMENT,
     q_fgreedy.EXPERIMENT,
     q_treeopt.EXPERIMENT,
     q_fab.EXPERIMENT,

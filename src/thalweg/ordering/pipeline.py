@@ -19,7 +19,7 @@ from thalweg.ordering.types import Booleans, Floats, Integers
 
 FIRST_SLICE = 64  # rows of the first slice after some single ones; then doubled: a bad first order meets few rows
 LARGEST_SLICE = 32  # times it is doubled
-SLICE_SECONDS = 8e-3  # that a slice takes, so that an order that has become bad does not run for long
+SLICE_SECONDS = 10e-3  # that a slice takes, so that an order that has become bad does not run for long
 LEAST_SECONDS = 1e-9
 STEADY = 1000  # rows after which the time a row takes is known
 PROFILE_SHARE = 0.01  # of the filters' own time that profiling may take, once the policy has had a look

@@ -6,7 +6,9 @@
   from Arrow columns by name, and ``policies[class]`` is the policy whose order the class's rows follow; class 0 is
   everything else, in the overall order. ``version`` changes whenever the classes do.
 - ``learn(masks, times, columns, stamps)``: profile tuples with the values of their attributes, in order of arrival. The
-  router shows them to the overall policy and to those of their classes; nobody else does.
+  router shows them to the overall policy and to those of their classes; nobody else does. While there are no classes,
+  an executor may show them to the overall policy itself, and only let the router ``remember(masks, columns)``.
+- ``look()``: choose classifiers anew. `learn` and `remember` do so when ``is_due``, unless told not to.
 - ``observe(tuples, dropped, overhead)``: what a batch was, and what splitting it cost, in the unit of the costs.
 - ``explain()`` says all that is known as plain values; ``to_bytes()`` and ``from_bytes()`` save and restore it.
 
@@ -25,37 +27,39 @@ import hashlib
 import json
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from thalweg.drift import Detector, Watched, estimate
+from thalweg.drift import Detector, Watched
 from thalweg.drift import detector as detector_by_name
 from thalweg.ordering.policy import Policy
 from thalweg.ordering.profile import DIGEST_BYTES, Profile
-from thalweg.ordering.sampling import FULL, PROBABILITY
+from thalweg.ordering.sampling import FULL, HOLD, PROBABILITY
 from thalweg.ordering.types import Floats, Integers
-from thalweg.routing.classifier import CELLS, SUPPORT, Cells, Chooser, Classifier, Estimate, costs_until_dropped
-from thalweg.routing.partition import codes, numbers, refusal
+from thalweg.routing.benefit import CHECK_AFTER, Benefit, surely
+from thalweg.routing.classifier import CELLS, SUPPORT, Cells, Chooser, Classifier, Estimate
+from thalweg.routing.partition import codes, codes_and_numbers, numbers, refusal, width
 from thalweg.routing.prune import pruned_attribute
 from thalweg.routing.sample import Sample
 
 FORMAT_VERSION = 1
 WINDOW = 4000  # profile tuples of the sample
 FIRST_LOOK = 400  # profile tuples before classifiers are looked for
-FASTER = 4.0  # times as many profile tuples are made until then
+FASTER = 4.0  # times as many profile tuples are made until then, and after a change
 MOST_SAMPLED = 0.05  # of the dropped tuples, for that
 SURE = 3.0  # standard errors by which a saving has to exceed what it is worth: many candidates are compared
 WORTH = 0.02  # share of the cost that routing has to save
 LONGEST_REST = 16  # windows between two looks, at most
-RECENT = 1000  # profile tuples over which the benefit is measured
-CHECK_AFTER = 200  # profile tuples from one check of the benefit to the next
-SEED = 250  # profile tuples of the sample that a class's policy begins with
+OVERHEAD_OF = 1_000_000  # tuples over which the cost of splitting is measured
+SEED = 250  # profile tuples that a class's policy begins with
 MOST_CLASSES = 16
 MOST_ATTRIBUTES = 32
 MOST_EVENTS = 20
+MOST_EXAMPLES, MOST_LETTERS = 3, 60  # of values, for each class
 
 Columns = Mapping[str, pa.Array]
 
@@ -119,7 +123,7 @@ class ClassRouter:
         self.make = make
         self.most_classes = most_classes
         self.pairs = pairs
-        self.detector = detector_by_name(detector) if isinstance(detector, str) else detector
+        self.measured = Benefit(detector_by_name(detector) if isinstance(detector, str) else detector)
         self.sample = Sample(len(self.attributes), window)
         self.policies: list[Policy] = [make(None)]
         self.classifier: Classifier | None = None
@@ -132,10 +136,12 @@ class ClassRouter:
         self._width = np.zeros(len(self.attributes))  # bytes of an average value
         self._due = FIRST_LOOK
         self._rest = window
+        self._changed = 0  # profile tuples seen when something last changed
         self._tuples = self._dropped = 0
         self._overhead, self._split = 0.0, 0  # what splitting cost, and how many tuples were split
-        self._start_measuring()
-        self._sample_faster(FASTER)
+        self._examples: dict[int, list[str]] = {}  # values of tuples, for each class
+        self._hurries = False  # whether more profile tuples are made until the next look
+        self._hurry()
 
     @property
     def overall(self) -> Policy:
@@ -175,8 +181,19 @@ class ClassRouter:
             [nothing if value else numbers(one) for one, value in zip(found, by_value, strict=True)],
         )
 
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to look for classifiers."""
+        return self.seen >= self._due
+
     def learn(
-        self, masks: ArrayLike, times: ArrayLike | None, columns: Columns, stamps: ArrayLike | None = None
+        self,
+        masks: ArrayLike,
+        times: ArrayLike | None,
+        columns: Columns,
+        stamps: ArrayLike | None = None,
+        *,
+        look: bool = True,
     ) -> None:
         """Learn from profile tuples: drop masks, times, and the attributes' values of the same rows."""
         each = np.atleast_1d(np.asarray(masks, np.int64))
@@ -188,17 +205,30 @@ class ClassRouter:
         if self.classifier is not None:
             chosen = list(self.classifier.cells.attributes)
             classes = self.classifier.classify(list(found[:, chosen].T), list(line[:, chosen].T))
-            self._measure(each, classes)
+            self.measured.measure(each, classes, [one.order for one in self.policies], self._costs())
+            self._note_examples(columns, classes)
             for number in np.unique(classes[classes > 0]).tolist():
                 own = classes == number
                 own_times, own_stamps = (None if of is None else of[own] for of in (spent, when))
                 self.policies[number].update(each[own], own_times, own_stamps)
         self.overall.update(each, spent, when)
-        self.sample.insert(each, found, line)
-        self.seen += each.size
-        self._watch()
-        if self.seen >= self._due:
+        self._insert(each, found, line)
+        if self.classifier is not None:
+            verdict = self.measured.verdict(self._least(), self._overhead_of_one())
+            if verdict is not None:
+                self._drop(verdict.reason, verdict.newest)
+        if look and self.is_due:
             self.look()
+
+    def remember(self, masks: Integers, columns: Columns, *, look: bool = True) -> None:
+        """Keep profile tuples to choose from, which the overall policy alone has seen."""
+        self._insert(masks, *self._values(columns, masks.size))
+        if look and self.is_due:
+            self.look()
+
+    def _insert(self, masks: Integers, found: Integers, line: Floats) -> None:
+        self.sample.insert(masks, found, line)
+        self.seen += masks.size
 
     def take_in(self, other: ClassRouter) -> None:
         """Learn what another process knows of the query: its classes if there are none here, its sample if larger."""
@@ -211,6 +241,19 @@ class ClassRouter:
                 self._add_policy(policy.order, policy.profile)
             self._route_by(other.classifier, "another process does")
 
+    def begin(self, order: Sequence[int]) -> None:
+        """Begin with an order that is known from an earlier run."""
+        if self.seen:
+            raise ValueError("a router that has learnt something has its order; make a new one to begin with another")
+        self.policies = [self.make(order)]
+        self._hurry()
+
+    def look_again(self) -> None:
+        """Look for classifiers soon, also among what comes from now on alone: something has changed."""
+        if self.seen - self._changed > 2 * FIRST_LOOK:  # else it is still the same change
+            self._changed = self.seen
+        self._due, self._rest = min(self._due, self._changed + FIRST_LOOK), self.sample.window
+
     def observe(self, tuples: int, dropped: int, overhead: float = 0.0) -> None:
         """Note what a batch was, and what classifying and splitting it cost if it was split, in the unit of costs."""
         self._tuples += tuples
@@ -218,25 +261,48 @@ class ClassRouter:
         if self.classifier is not None:
             self._overhead += overhead
             self._split += tuples
-            if self._split > RECENT * RECENT:
+            if self._split > OVERHEAD_OF:
                 self._overhead, self._split = self._overhead / 2, self._split // 2
 
     def look(self) -> None:
         """Estimate what each candidate would save, and use the best if it is surely worth it."""
-        self._sample_faster(1.0)
+        if self._hurries:
+            self._hurries = False
+            probability = self.overall.sampler.arrays.probability
+            probability[PROBABILITY] = probability[FULL]
+        since, found = self.seen - self._changed, self._estimate()
+        if self.classifier is None and self._best() is None and FIRST_LOOK <= since < len(self.sample):
+            whole, self.sample = self.sample, self.sample.newest(since)
+            found = self._estimate()
+            self.sample = whole
+            if self._best() is not None:
+                self.sample.keep(since)
+        self._decide(found)
+
+    def _estimate(self) -> Chooser:
+        """Estimate what each candidate would save."""
         candidates = self._candidates()
         chooser = Chooser(self.sample, self._costs(), self.overall.state.required, self.most_classes)
         pairs = self.pairs and 2 * len(self.sample) >= self.sample.window  # there are many, and they need many tuples
         self.estimates = chooser.estimates(candidates, pairs=pairs)
+        return chooser
+
+    def _decide(self, chooser: Chooser) -> None:
+        """Use the best candidate, if it is surely worth it, and say when to look again."""
         best = self._best()
         current = next((one for one in self.estimates if self._is_current(one)), None)
-        if best is not None and (current is None or _surely(best.savings - current.savings, SURE) > 0):
+        if best is not None and (current is None or surely(best.savings - current.savings, SURE) > 0):
             self._adopt(chooser.fit(best.cells), best)
+        elif current is not None and self._lags(current):
+            self._adopt(chooser.fit(current.cells), current)
         promising = any(one.saving > self._least() for one in self.estimates)
         if len(self.sample) < self.sample.window:  # while it grows, each look sees half as much again, or twice
             self._due = self.seen + (len(self.sample) // 2 if promising else len(self.sample))
         else:
             self._due, self._rest = self.seen + self._rest, min(2 * self._rest, LONGEST_REST * self.sample.window)
+        if self._changed < self.seen < self._changed + FIRST_LOOK:
+            self._due = self._changed + FIRST_LOOK
+        self.estimates = [replace(one, savings=np.zeros(0)) for one in self.estimates]  # of many tuples, for each
 
     def explain(self) -> dict[str, Any]:
         """All that is known, as plain values."""
@@ -258,6 +324,7 @@ class ClassRouter:
                     "order": list(policy.order),
                     "profile_tuples": len(policy.profile),
                     "cells": None if in_use is None or not number else int((in_use.classes == number).sum()),
+                    "examples": self._examples.get(number, []),
                 }
                 for number, policy in enumerate(self.policies)
             ],
@@ -287,14 +354,14 @@ class ClassRouter:
         Each profile tuple is costed in its class's order and in the overall one before either learns from it; tuples
         that no filter drops cost the same in any order, and count.
         """
-        if self.classifier is None or not self._savings:
+        if self.classifier is None or self.measured.one_order is None:
             return None
-        savings, cost = np.array(self._savings), self._whole_cost(float(np.mean(self._costs_of_one)))
+        cost = self._whole_cost(self.measured.one_order)
         return {
-            "saving": float(savings.mean()) / cost,
-            "error": float(savings.std() / np.sqrt(savings.size)) / cost,
+            "saving": self.measured.mean / cost,
+            "error": self.measured.error / cost,
             "overhead": self._overhead_of_one() / cost,
-            "profile_tuples": float(savings.size),
+            "profile_tuples": float(len(self.measured)),
         }
 
     def to_bytes(self) -> bytes:
@@ -329,7 +396,7 @@ class ClassRouter:
         )
         schema = batch.schema.with_metadata({"thalweg.routing": json.dumps(about)})
         sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, schema) as writer:
+        with pa.ipc.new_stream(sink, schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
             writer.write_batch(batch.replace_schema_metadata(schema.metadata))
         body: bytes = sink.getvalue().to_pybytes()
         return body + hashlib.sha256(body).digest()
@@ -393,19 +460,15 @@ class ClassRouter:
                 tuple(tuple(order) for order in about["orders"]),
             )
             self.version += 1
-            self._start_measuring()
 
-    def _sample_faster(self, times: float) -> None:
-        """Make so many times the profile tuples of the full probability, if that adapts at all."""
+    def _hurry(self) -> None:
+        """Make more profile tuples until the next look, if the probability adapts at all."""
         sampler = self.overall.sampler
-        if sampler.adaptive:
+        self._hurries = sampler.adaptive
+        if self._hurries:
             full = float(sampler.arrays.probability[FULL])
-            if (now := min(times * full, max(full, MOST_SAMPLED))) != sampler.probability and self._is_first_look:
-                sampler.arrays.probability[PROBABILITY] = now
-
-    @property
-    def _is_first_look(self) -> bool:
-        return not self.estimates and not self.pruned
+            sampler.arrays.probability[PROBABILITY] = min(FASTER * full, max(full, MOST_SAMPLED))
+            sampler.arrays.counters[HOLD] = self.overall.profile.seen + self.overall.profile.window
 
     def _add_policy(self, order: Sequence[int] | None, known: Profile) -> None:
         """A policy for one more class, which begins with an order and a profile; all policies sample as one."""
@@ -414,7 +477,8 @@ class ClassRouter:
             policy.sampler = self.overall.sampler
             if isinstance(policy, Watched):
                 policy.policy.sampler = policy.sampler
-        policy.update(known.masks, known.times, known.stamps)
+        newest = slice(-SEED if self.policies else 0, None)
+        policy.update(known.masks[newest], known.times[newest], known.stamps[newest])
         self.policies.append(policy)
 
     def _column(self, columns: Columns, name: str) -> Any:  # noqa: ANN401 - an Arrow array
@@ -432,9 +496,8 @@ class ClassRouter:
             if kind is not None and (reason := refusal(kind)):
                 self._refused[name] = reason
                 continue
-            found[:, place], line[:, place] = codes(column), numbers(column)
-            weight = min(size / (self.seen + size), 1.0)
-            self._width[place] += weight * (getattr(column, "nbytes", 0) / size - self._width[place])
+            found[:, place], line[:, place] = codes_and_numbers(column)
+            self._width[place] += size / (self.seen + size) * (width(column) - self._width[place])
         return found, line
 
     def _candidates(self) -> list[int]:
@@ -458,9 +521,17 @@ class ClassRouter:
         for one in self.estimates:
             is_sure = one.saving - SURE * one.error > self._least(one.cost)
             is_single = len(one.cells.attributes) == 1
-            if is_sure and (is_single or _surely(one.savings - singles[0].savings, SURE) > 0):
+            if is_sure and (is_single or surely(one.savings - singles[0].savings, SURE) > 0):
                 return one
         return None
+
+    def _lags(self, current: Estimate) -> bool:
+        """Whether tuples cost more than with classes made now: values are new, or ranges have moved."""
+        if len(self.measured) < CHECK_AFTER:
+            return False
+        costs = self.measured.costs
+        error = float(np.hypot(current.error, costs.std() / np.sqrt(costs.size)))
+        return float(costs.mean()) - (current.cost - current.saving) > 2.0 * error + self._least(current.cost)
 
     def _is_current(self, one: Estimate) -> bool:
         return self.classifier is not None and one.cells.attributes == self.classifier.cells.attributes
@@ -485,7 +556,8 @@ class ClassRouter:
     def _route_by(self, classifier: Classifier, why: str) -> None:
         self.classifier = classifier
         self.version += 1
-        self._start_measuring()
+        self.measured.restart()
+        self._overhead, self._split, self._examples = 0.0, 0, {}
         self._log("routes by", [self.attributes[one] for one in classifier.cells.attributes], why)
 
     def _drop(self, reason: str, newest: int | None = None) -> None:
@@ -493,6 +565,7 @@ class ClassRouter:
         if self.classifier is None:
             return
         names = [self.attributes[one] for one in self.classifier.cells.attributes]
+        self._examples = {}
         del self.policies[1:]
         self.classifier = None
         self.version += 1
@@ -501,50 +574,25 @@ class ClassRouter:
             self._rest = min(2 * self._rest, LONGEST_REST * self.sample.window)
         else:
             self.sample.keep(newest)
+            self._changed = self.seen - newest
             self._due, self._rest = self.seen + max(FIRST_LOOK - newest, 1), self.sample.window
+            self._hurry()
+            self.overall.sampler.look_closely()
         self._log("stops routing by", names, reason)
 
     def _log(self, what: str, names: list[str], why: str) -> None:
         self.events.append({"profile_tuples": self.seen, "what": what, "attributes": names, "why": why})
 
-    def _start_measuring(self) -> None:
-        self._savings: deque[float] = deque(maxlen=RECENT)
-        self._costs_of_one: deque[float] = deque(maxlen=RECENT)
-        self._pending: list[float] = []  # savings of the segment that is not yet full
-        self._unchecked = 0
-        self._overhead, self._split = 0.0, 0
-        self.detector.watch(2)
-
-    def _measure(self, masks: Integers, classes: Integers) -> None:
-        """Cost tuples in their class's order and in the overall one, before anyone learns from them."""
-        orders = np.array([one.order for one in self.policies])
-        table = costs_until_dropped(orders, (masks[:, None] >> np.arange(self.filters)) & 1 == 1, self._costs())
-        rows = np.arange(masks.size)
-        savings = (table[0] - table[classes, rows]).tolist()
-        self._savings.extend(savings)
-        self._costs_of_one.extend(table[0].tolist())
-        self._pending += savings
-        self._unchecked += len(savings)
-
-    def _watch(self) -> None:
-        """Drop a classifier that has stopped separating, or that no longer pays."""
-        if self.classifier is None:
+    def _note_examples(self, columns: Columns, classes: Integers) -> None:
+        """Keep values of a few tuples of each class, for whoever asks what the classes are."""
+        if self.classifier is None or sum(map(len, self._examples.values())) >= MOST_EXAMPLES * self.classes:
             return
-        size = self.detector.k
-        while len(self._pending) >= size:
-            segment, self._pending = np.array(self._pending[:size]), self._pending[size:]
-            alarms = self.detector.update(estimate([(segment > 0).sum(), (segment < 0).sum()], size))
-            for alarm in alarms:
-                back = min(alarm.back * size, len(self._savings) - len(self._pending))
-                recent = np.array(self._savings)[-back - len(self._pending) :]
-                if _surely(recent, 2.0) < self._least():
-                    self._drop("it no longer separates the classes", back + len(self._pending))
-                    return
-        if self._unchecked >= CHECK_AFTER:
-            self._unchecked = 0
-            savings = np.array(self._savings)
-            if -_surely(-savings, 1.0) < self._least() + self._overhead_of_one():
-                self._drop("what it saves no longer pays for the splitting of batches")
+        used = [self._column(columns, self.attributes[one]) for one in self.classifier.cells.attributes]
+        for number in np.unique(classes).tolist():
+            known = self._examples.setdefault(number, [])
+            text = ", ".join(_text(column, int(np.argmax(classes == number))) for column in used)
+            if len(known) < MOST_EXAMPLES and text not in known:
+                known.append(text)
 
     def _costs(self) -> Floats:
         return self.overall.profile.mean_times
@@ -552,7 +600,7 @@ class ClassRouter:
     def _least(self, cost: float | None = None) -> float:
         """The saving of a profile tuple that is worth routing for."""
         if cost is None:
-            cost = float(np.mean(self._costs_of_one)) if self._costs_of_one else float(self._costs().sum()) / 2
+            cost = self.measured.one_order or float(self._costs().sum()) / 2
         return WORTH * self._whole_cost(cost)
 
     def _whole_cost(self, cost: float) -> float:
@@ -566,6 +614,8 @@ class ClassRouter:
         return self._overhead / dropped if dropped else 0.0
 
 
-def _surely(values: Floats, errors: float) -> float:
-    """What the mean surely exceeds."""
-    return float(values.mean() - errors * values.std() / np.sqrt(values.size))
+def _text(column: Any, row: int) -> str:  # noqa: ANN401 - an Arrow array
+    """A value as text, of any type: Python has none for some timestamps."""
+    value = column.slice(row, 1)
+    plain = value.dictionary_decode() if pa.types.is_dictionary(value.type) else value
+    return " ".join(plain.to_string().strip("[] \n").split())[:MOST_LETTERS]

@@ -51,24 +51,7 @@ def codes(column: Any) -> Integers:  # noqa: ANN401 - an Arrow array, chunked or
     (np.True_, np.False_)
     """
     array = plain(column)
-    kind = array.type
-    missing = array.is_null().to_numpy(zero_copy_only=False)
-    if pa.types.is_dictionary(kind):
-        known = codes(array.dictionary)
-        places = array.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-        found = known[places] if known.size else np.zeros(len(array), np.int64)
-    elif pa.types.is_floating(kind):
-        values = array.to_numpy(zero_copy_only=False).astype(np.float64)
-        found = mixed((values + 0.0).view(np.int64))  # adding makes -0 a 0
-        found[np.isnan(values)] = NOT_A_NUMBER
-    elif (whole := _integers(array)) is not None:
-        found = mixed(whole)
-    elif pa.types.is_null(kind):
-        found = np.zeros(len(array), np.int64)
-    else:
-        found = _digests(array)
-    found[missing] = NULL
-    return found
+    return _codes(array, _integers(array))
 
 
 def numbers(column: Any) -> Floats:  # noqa: ANN401 - as above
@@ -78,17 +61,19 @@ def numbers(column: Any) -> Floats:  # noqa: ANN401 - as above
     ([3.0, nan], [nan])
     """
     array = plain(column)
-    if pa.types.is_floating(array.type):
-        floats: Floats = array.to_numpy(zero_copy_only=False).astype(np.float64)
-        return floats
-    if pa.types.is_decimal(array.type):
-        return numbers(array.cast(pa.float64()))
-    whole = None if pa.types.is_boolean(array.type) else _integers(array)
-    if whole is None:
-        return np.full(len(array), np.nan)
-    found = whole.astype(np.float64)
-    found[array.is_null().to_numpy(zero_copy_only=False)] = np.nan
-    return found
+    return _numbers(array, _integers(array))
+
+
+def codes_and_numbers(column: Any) -> tuple[Integers, Floats]:  # noqa: ANN401 - as above
+    """Both, for little more than one of them takes.
+
+    >>> found, line = codes_and_numbers(pa.array([2.5, None]))
+    >>> found[1] == NULL, line.tolist()
+    (np.True_, [2.5, nan])
+    """
+    array = plain(column)
+    whole = _integers(array)
+    return _codes(array, whole), _numbers(array, whole)
 
 
 def mixed(numbers: NDArray[Any]) -> Integers:
@@ -107,6 +92,18 @@ def paired(first: Integers, second: Integers) -> Integers:
     2
     """
     return mixed(first * np.int64(ODD) + second)
+
+
+def width(column: Any) -> float:  # noqa: ANN401 - as above
+    """Bytes of an average value that has to be looked at.
+
+    >>> width(pa.array(["abcd", "ab"])), width(pa.array(["abcd", "ab"]).dictionary_encode())
+    (3.0, 8.0)
+    """
+    array = plain(column)
+    if array.type in {pa.string(), pa.binary(), pa.large_string(), pa.large_binary()}:
+        return float(pc.mean(pc.binary_length(array)).as_py() or 0.0)
+    return 8.0
 
 
 class HashPartition:
@@ -178,6 +175,40 @@ def plain(column: Any) -> Any:  # noqa: ANN401 - as above
     return array
 
 
+def _codes(array: Any, whole: Integers | None) -> Integers:  # noqa: ANN401 - an Arrow array
+    kind = array.type
+    if whole is not None:
+        found = mixed(whole)
+    elif pa.types.is_dictionary(kind):
+        known = codes(array.dictionary)
+        places = array.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        found = known[places] if known.size else np.zeros(len(array), np.int64)
+    elif pa.types.is_floating(kind):
+        values = array.to_numpy(zero_copy_only=False).astype(np.float64)
+        found = mixed((values + 0.0).view(np.int64))  # adding makes -0 a 0
+        found[np.isnan(values)] = NOT_A_NUMBER
+    elif pa.types.is_null(kind):
+        found = np.zeros(len(array), np.int64)
+    else:
+        found = _digests(array)
+    if array.null_count:
+        found[array.is_null().to_numpy(zero_copy_only=False)] = NULL
+    return found
+
+
+def _numbers(array: Any, whole: Integers | None) -> Floats:  # noqa: ANN401 - as above
+    kind = array.type
+    if whole is not None and not pa.types.is_boolean(kind):
+        found = whole.astype(np.float64)
+        if array.null_count:
+            found[array.is_null().to_numpy(zero_copy_only=False)] = np.nan
+        return found
+    if pa.types.is_floating(kind):
+        floats: Floats = array.to_numpy(zero_copy_only=False).astype(np.float64)
+        return floats
+    return numbers(array.cast(pa.float64())) if pa.types.is_decimal(kind) else np.full(len(array), np.nan)
+
+
 def _integers(array: Any) -> Integers | None:  # noqa: ANN401 - an Arrow array
     """The values of integers, booleans, dates and times, 0 for NULL; None for other types."""
     kind = array.type
@@ -189,7 +220,7 @@ def _integers(array: Any) -> Integers | None:  # noqa: ANN401 - an Arrow array
         array = array.view(pa.int64())
     elif not pa.types.is_integer(kind):
         return None
-    values = array.fill_null(0).to_numpy(zero_copy_only=False)
+    values = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False)
     whole: Integers = values.view(np.int64) if values.dtype == np.uint64 else values.astype(np.int64)
     return whole
 

@@ -13,10 +13,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from thalweg.ordering.pipeline import Filter, Pipeline, Rows
+from thalweg.ordering.pipeline import PROFILE_SHARE, Filter, Pipeline, Rows
 from thalweg.ordering.stopwatch import SINGLES
 from thalweg.ordering.types import Booleans, Floats, Integers
 from thalweg.routing.class_router import ClassRouter, Columns
+
+CHOOSE_SHARE = 0.02  # of the filters' own time that choosing classifiers may take, but for the first time
 
 
 class RoutedPipeline(Pipeline):
@@ -58,28 +60,43 @@ class RoutedPipeline(Pipeline):
         super().__init__(router.overall, filters, costs=costs, stamp=stamp, clock=clock)
         self.router = router
         self.split_seconds = 0.0  # spent on telling classes apart
+        self.choose_seconds = 0.0  # and on choosing classifiers
+        self._last_choice = 0.0  # seconds that it took
         self._columns: Columns = {}
         self._rows: Integers | None = None  # of the class that runs; None: all
-        self._learnt: list[tuple[Integers, Integers, Floats]] = []  # profile tuples of the batch, until it is over
+        self._profiled: list[tuple[Integers, Integers, Floats]] = []  # in this batch, until it is over
+        self._few = (-1, 0)  # profile tuples when it was last asked how many rows are too few, and the answer
 
     def keep(self, rows: Rows, columns: Columns | None = None) -> Booleans:
         """Which of the rows all filters keep; columns are those that the router's attributes name."""
         if columns is None:
             raise TypeError(f"pass the columns too: keep(rows, columns) with {', '.join(self.router.attributes)}")
         self._columns, self.policy = columns, self.router.overall
+        self._profiled.clear()  # of a batch in which a filter failed
         tuples, dropped = self.tuples, int(self.dropped.sum())
         if self.router.classifier is None or self._slices < SINGLES:
             kept, overhead = super().keep(rows), 0.0
+            self._remember(has_learnt=True)
         else:
             kept, overhead = self._keep_by_class(rows, columns)
+        self._columns = {}
         self.router.observe(self.tuples - tuples, int(self.dropped.sum()) - dropped, overhead)
+        if self.router.is_due and self._may_choose():
+            before = self._clock()
+            self.router.look()
+            self._last_choice = self._clock() - before
+            self.choose_seconds += self._last_choice
         return kept
+
+    def _may_choose(self) -> bool:
+        """Whether choosing classifiers has stayed, and would stay, within its share of the filters' own time."""
+        spent = self.choose_seconds + 2 * self._last_choice
+        return spent <= CHOOSE_SHARE * float(self.seconds.sum()) or not self._last_choice
 
     def _keep_by_class(self, rows: Rows, columns: Columns) -> tuple[Booleans, float]:
         """Run each class's rows in its order; returns what splitting cost, too, in the unit of the costs."""
         router, sampler = self.router, self.router.overall.sampler
-        before, evaluated, dropped, seconds = self._clock(), self.evaluated.copy(), self.dropped.copy(), self.seconds
-        seconds = seconds.copy()
+        before, counts = self._clock(), (self.evaluated.copy(), self.dropped.copy(), self.seconds.copy())
         parts = self._parts(router.classify(columns))
         split = self._clock() - before
         kept = np.zeros(len(rows), np.bool_)
@@ -92,15 +109,12 @@ class RoutedPipeline(Pipeline):
         finally:
             self.policy, self._rows, sampler.adaptive = router.overall, None, adaptive
         self.split_seconds += split
-        profile, moved = router.overall.profile, (self.evaluated - evaluated, self.dropped - dropped)
-        sampler.watch(*moved, self.seconds - seconds, seen=profile.seen, window=profile.window)
-        if self._learnt:
-            before = self._clock()
-            places, masks, times = (np.concatenate(each) for each in zip(*self._learnt, strict=True))
-            self._learnt.clear()
-            arrival = np.argsort(places, kind="stable")
-            self._show(places[arrival], masks[arrival], times[arrival])
-            self.profile_seconds += self._clock() - before
+        evaluated, dropped, seconds = (
+            now - then for now, then in zip((self.evaluated, self.dropped, self.seconds), counts, strict=True)
+        )
+        profile = router.overall.profile
+        sampler.watch(evaluated, dropped, seconds, seen=profile.seen, window=profile.window)
+        self._remember(has_learnt=False)
         measured = self._costs is None
         return kept, split + (len(parts) - 1) * float(self.call_costs.sum()) if measured else 0.0
 
@@ -117,20 +131,43 @@ class RoutedPipeline(Pipeline):
 
     def _too_few(self) -> int:
         """How many rows of a class save less than calling the filters for them once more costs."""
-        benefit = self.router.benefit()
-        if self._costs is not None or benefit is None or benefit["saving"] <= 0:
-            return 0
-        of_one = benefit["saving"] * float(np.nansum(self.costs))
-        return int(min(float(self.call_costs.sum()) / of_one, 1e6)) if of_one > 0 else 0
+        if self._few[0] != self.router.seen:
+            benefit, few = self.router.benefit(), 0
+            if self._costs is None and benefit is not None and benefit["saving"] > 0:
+                saved = benefit["saving"] * float(np.nansum(self.costs))
+                few = int(min(float(self.call_costs.sum()) / max(saved, 1e-12), 1e6))
+            self._few = self.router.seen, few
+        return self._few[1]
+
+    def _start_over(self) -> None:
+        super()._start_over()
+        self.router.look_again()
+
+    def _may_profile(self) -> bool:
+        """Until classifiers were looked for once, profiling may take twice its share: there is more to learn."""
+        is_new = not self._last_choice and self.profile_seconds <= 2 * PROFILE_SHARE * float(self.seconds.sum())
+        return is_new or super()._may_profile()
 
     def _learn(self, places: Integers, masks: Integers, times: Floats) -> None:
-        if self._rows is None:
-            self._show(places + self._start, masks, times)
-        else:
-            self._learnt.append((self._rows[places], masks, times))
+        if self._rows is None:  # one order: it learns at once, also within a batch
+            super()._learn(places, masks, times)
+        self._profiled.append((places + self._start if self._rows is None else self._rows[places], masks, times))
 
-    def _show(self, rows: Integers, masks: Integers, times: Floats) -> None:
-        """Show the router profile tuples, with their rows' values."""
-        names, taken = self.router.attributes, pa.array(rows)
-        values = {name: self._columns[name].take(taken) for name in names if name in self._columns}
-        self.router.learn(masks, times, values, None if self._stamp is None else self._stamp())
+    def _remember(self, *, has_learnt: bool) -> None:
+        """Show the router the batch's profile tuples, with the values of their rows, in order of arrival."""
+        if not self._profiled:
+            return
+        before = self._clock()
+        rows, masks, times = (np.concatenate(each) for each in zip(*self._profiled, strict=True))
+        self._profiled.clear()
+        arrival = np.argsort(rows, kind="stable")
+        taken = pa.array(rows[arrival])
+        values = {name: self._columns[name].take(taken) for name in self.router.attributes if name in self._columns}
+        if has_learnt:
+            self.router.remember(masks[arrival], values, look=False)
+        else:
+            stamp = None if self._stamp is None else self._stamp()
+            for policy in self.router.policies:
+                policy.profile.forget_times()  # they are estimates, and these are better than those before
+            self.router.learn(masks[arrival], times[arrival], values, stamp, look=False)
+        self.profile_seconds += self._clock() - before

@@ -76,6 +76,12 @@ class Sample:
         self._stop = stop
         self.keep(self.window)
 
+    def newest(self, size: int) -> Sample:
+        """A sample of the newest tuples."""
+        part = Sample(self._codes.shape[1], size)
+        part.insert(self.masks[-size:], self.codes[-size:], self.numbers[-size:])
+        return part
+
     def keep(self, newest: int) -> None:
         """Forget all but so many of the newest."""
         self._start = max(self._start, self._stop - newest)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from thalweg.lab.cbr.contest import CLASSES, CONTESTANTS, KNOWS, LEARNS, ONE_ORDER, SELECTIVITY, draw
 from thalweg.lab.experiment import Experiment, Row, Setting
-from thalweg.results import Result, at_least, at_most, between
+from thalweg.results import Result, at_least, at_most
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,6 +15,7 @@ BELOW, ABOVE = 20.6, 9.3  # per cent fewer, on average where A < B and where A >
 NEAR = 3.0  # percentage points that count as about
 WORSE = 0.3  # per cent more calls than Selectivity, at most
 CLOSE = 10.0  # per cent more calls than Content-Knows that count as closely following, on average, once learnt
+STREAMS = 5  # for each cell of the table
 JOINT = 60.0  # per cent fewer evaluations than one order, at the greatest skew and 8 operators
 
 
@@ -24,9 +25,10 @@ def settings(quick: bool) -> list[Setting]:  # noqa: FBT001 - the signature of e
 
     chosen = (0, 1, 4, 9) if quick else range(len(A))
     return [
-        {"operators": n, "a": A[at], "b": B[n][at], "tuples": TUPLES, "seed": 100 * n + at}
+        {"operators": n, "a": A[at], "b": B[n][at], "tuples": TUPLES, "seed": 1000 * n + 10 * at + seed}
         for n in ((2, 8) if quick else (2, 4, 6, 8))
         for at in chosen
+        for seed in range(1 if quick else STREAMS)
     ]
 
 
@@ -40,9 +42,18 @@ def measure(setting: Setting) -> list[Row]:
     return rows_of(counts, operators=setting["operators"], a=setting["a"], b=setting["b"])
 
 
+def averaged(rows: list[Row]) -> dict[tuple[str, int, int], dict[str, float]]:
+    """What was measured of each router in each cell of the table, averaged over the streams."""
+    found: dict[tuple[str, int, int], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row["router"], row["operators"], row["a"]), []).append(row)
+    columns = ("calls", "fewer", "late_calls", "late_fewer")
+    return {key: {name: mean(row[name] for row in own) for name in columns} for key, own in found.items()}
+
+
 def judge(rows: list[Row]) -> list[Result]:
     """The greatest and the mean savings, and how closely Content-Learns follows Content-Knows."""
-    of = {(row["router"], row["operators"], row["a"]): row for row in rows}
+    of = averaged(rows)
     cells = sorted({(row["operators"], row["a"], row["b"]) for row in rows})
     fewer = {(n, a, b): of[LEARNS, n, a]["fewer"] for n, a, b in cells}
     best = max(fewer, key=lambda cell: fewer[cell])
@@ -57,8 +68,8 @@ def judge(rows: list[Row]) -> list[Result]:
         for n in sorted({n for n, _, _ in cells})
     )
     learns = (
-        f"{of[LEARNS, best[0], best[1]]['late_fewer']:.1f} in the second half of the stream; until then profiles take 4000 "
-        f"tuples an operator, a third of 100,000 for eight, and classes are told apart one by one"
+        f"{of[LEARNS, best[0], best[1]]['late_fewer']:.1f} in the second half of the stream; until then profiles take "
+        f"4000 tuples an operator, a third of 100,000 for eight, and classes are told apart one by one"
     )
     greedy = (
         "Content-Learns goes to the best operator, Selectivity draws lots: where A > B, calls are saved by that too, "
@@ -66,18 +77,18 @@ def judge(rows: list[Row]) -> list[Result]:
     )
     return [
         at_least(f"N = {best[0]}, A/B = {best[1]}/{best[2]}", "per cent fewer calls, most", fewer[best], MOST, learns),
-        between(
+        at_least(
             "A < B",
             "per cent fewer calls, mean",
             mean(value for (_, a, b), value in fewer.items() if a < b),
-            (BELOW - NEAR, 100.0),
+            BELOW - NEAR,
             f"the paper: 20.6; {table}",
         ),
-        between(
+        at_least(
             "A > B",
             "per cent fewer calls, mean",
             mean(value for (_, a, b), value in fewer.items() if a > b),
-            (ABOVE - NEAR, 100.0),
+            ABOVE - NEAR,
             f"the paper: 9.3; {greedy}",
         ),
         at_most("all", "per cent more calls than Selectivity, most", max(-value for value in fewer.values()), WORSE),

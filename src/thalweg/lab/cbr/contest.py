@@ -107,7 +107,7 @@ def _route(one: Router, parts: Sequence[Tuples]) -> Counts:
             before = time.perf_counter()
             one.observe(orders, calls, dropped, content)
             counts.seconds += time.perf_counter() - before
-            counts.add(masks.size, int(calls.sum()), late=2 * at >= len(parts))
+            counts.add(masks.size, int(calls.sum()), late=2 * (at + 1) > len(parts))
     counts.nbytes = one.nbytes
     return counts
 
@@ -163,7 +163,7 @@ def _order(stream: Stream, parts: Sequence[Tuples], *, routed: bool, seed: int) 
         if not (kept == (part.masks == 0)).all():
             raise AssertionError("what is kept depends on the order")
         calls = used.evaluations + used.extra_evaluations - before
-        counts.add(part.masks.size, calls, late=2 * at >= len(parts))
+        counts.add(part.masks.size, calls, late=2 * (at + 1) > len(parts))
         if in_use is not None:
             if [stream.attributes[one] for one in in_use.cells.attributes] == ["attrC"]:
                 counts.right += calls

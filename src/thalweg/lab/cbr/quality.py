@@ -26,7 +26,7 @@ def settings(quick: bool) -> list[Setting]:  # noqa: FBT001 - the signature of e
     """Fifty streams for each number of operators."""
     from thalweg.lab.cbr.stream import TUPLES
 
-    return [{"operators": n, "tuples": TUPLES, "seed": seed} for n in FEWER for seed in range(3 if quick else STREAMS)]
+    return [{"operators": n, "tuples": TUPLES, "seed": seed} for n in FEWER for seed in range(6 if quick else STREAMS)]
 
 
 def measure(setting: Setting) -> list[Row]:
@@ -52,8 +52,8 @@ def judge(rows: list[Row]) -> list[Result]:
     for n, about in FEWER.items():
         best = mean(of(CLASSES, "fewer", n))
         note = (
-            f"the paper: {about:g}; {mean(of(LEARNS, 'late_fewer', n)):.1f} in the second half; Content-Knows {mean(of(KNOWS, 'fewer', n)):.1f}, "
-            f"class orders {best:.1f}"
+            f"the paper: {about:g}; {mean(of(LEARNS, 'late_fewer', n)):.1f} in the second half; "
+            f"Content-Knows {mean(of(KNOWS, 'fewer', n)):.1f}, class orders {best:.1f}"
         )
         results.append(
             at_least(f"{n} operators", "per cent fewer calls, mean", mean(of(LEARNS, "fewer", n)), about - ABOUT, note)

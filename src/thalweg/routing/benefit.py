@@ -1,0 +1,126 @@
+"""What class orders save against one order, measured on every profile tuple, and whether that still pays.
+
+A profile tuple is known on all filters, so it can be costed in its class's order and in the overall one, before either
+learns from it. A detector watches two shares of the tuples, those better off and those worse off by their class, in
+segments: when one changes, and the saving since then is not surely worth having, the classifier has stopped
+separating. Apart from that, the mean saving has to pay for the splitting of batches. (decision 0022)
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from thalweg.drift import Detector, estimate
+from thalweg.ordering.types import Floats, Integers
+from thalweg.routing.classifier import costs_until_dropped
+
+RECENT = 1000  # profile tuples over which the benefit is measured
+CHECK_AFTER = 200  # profile tuples from one check of the mean saving to the next
+CERTAINTY = 2.0  # standard errors by which a saving must exceed what it is worth, once a detector has doubts
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Why class orders do not pay any more."""
+
+    reason: str
+    newest: int | None = None  # profile tuples since the change, if one was detected
+
+
+class Benefit:
+    """Measures what class orders save.
+
+    Parameters
+    ----------
+    detector
+        Watches the shares of tuples that are better and worse off; it must watch nothing else.
+
+    Examples
+    --------
+    The first of two classes is dropped by the second filter, but the overall order begins with the first one.
+
+    >>> from thalweg.drift import detector
+    >>> benefit = Benefit(detector("bcs"))
+    >>> benefit.measure(np.array([0b10, 0b01]), np.array([1, 2]), [(0, 1), (1, 0), (0, 1)], np.ones(2))
+    >>> benefit.savings.tolist(), benefit.mean, benefit.verdict(least=0.02, overhead=0.0)
+    ([1.0, 0.0], 0.5, None)
+    """
+
+    def __init__(self, detector: Detector) -> None:
+        self.detector = detector
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget everything, for another classifier."""
+        self._savings: deque[float] = deque(maxlen=RECENT)
+        self._one_order: deque[float] = deque(maxlen=RECENT)
+        self._segment: list[float] = []  # savings of the segment that is not yet full
+        self._unchecked = 0
+        self.detector.watch(2)
+
+    def __len__(self) -> int:
+        return len(self._savings)
+
+    @property
+    def savings(self) -> Floats:
+        """What each of the last tuples cost less in its class's order than in the overall one."""
+        return np.array(self._savings)
+
+    @property
+    def costs(self) -> Floats:
+        """What each of them cost in its class's order."""
+        costs: Floats = np.array(self._one_order) - self.savings
+        return costs
+
+    @property
+    def mean(self) -> float:
+        """The mean saving; 0 before anything was measured."""
+        return float(np.mean(self._savings)) if self._savings else 0.0
+
+    @property
+    def one_order(self) -> float | None:
+        """What a tuple costs in the overall order, on average; None before anything was measured."""
+        return float(np.mean(self._one_order)) if self._one_order else None
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean saving."""
+        return float(np.std(self._savings) / np.sqrt(len(self._savings))) if self._savings else 0.0
+
+    def measure(self, masks: Integers, classes: Integers, orders: Sequence[tuple[int, ...]], costs: Floats) -> None:
+        """Take in profile tuples with their classes; orders are those of the classes, the overall one first."""
+        bits = (masks[:, None] >> np.arange(costs.size)) & 1 == 1
+        table = costs_until_dropped(np.array(orders), bits, costs)
+        savings = (table[0] - table[classes, np.arange(masks.size)]).tolist()
+        self._savings.extend(savings)
+        self._one_order.extend(table[0].tolist())
+        self._segment += savings
+        self._unchecked += len(savings)
+
+    def verdict(self, least: float, overhead: float) -> Verdict | None:
+        """Why class orders no longer pay, or None: a saving is worth having from `least` on, `overhead` left out."""
+        size = self.detector.k
+        while len(self._segment) >= size:
+            segment, self._segment = np.array(self._segment[:size]), self._segment[size:]
+            for alarm in self.detector.update(estimate([(segment > 0).sum(), (segment < 0).sum()], size)):
+                since = min(alarm.back * size + len(self._segment), len(self._savings))
+                if surely(self.savings[-since:], CERTAINTY) < least:
+                    return Verdict("it no longer separates the classes", since)
+        if self._unchecked >= CHECK_AFTER:
+            self._unchecked = 0
+            if self.mean + self.error < least + overhead:
+                return Verdict("what it saves no longer pays for the splitting of batches")
+        return None
+
+
+def surely(values: Floats, errors: float) -> float:
+    """What the mean exceeds, so many standard errors given.
+
+    >>> round(surely(np.array([0.0, 1.0, 2.0, 1.0]), errors=2.0), 3)
+    0.293
+    """
+    return float(values.mean() - errors * values.std() / np.sqrt(values.size))
