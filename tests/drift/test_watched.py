@@ -257,7 +257,7 @@ def test_what_is_told_to_forget_learns_anew() -> None:
     assert one.detected == 1
 
 
-def test_what_ordinary_processing_shows_is_the_detectors_to_judge() -> None:
+def test_what_ordinary_processing_shows_is_passed_on() -> None:
     def observe(one: Watched) -> bool:
         one.update(stream((BEFORE, 100)))
         evaluated = np.array([4000, 2000, 1000, 500])
@@ -265,8 +265,9 @@ def test_what_ordinary_processing_shows_is_the_detectors_to_judge() -> None:
             one.observe(evaluated, evaluated // share, evaluated * 1.0)
         return one.moved
 
-    assert not observe(Watched(AGreedy(4, adaptive_p=True), "bcs"))
+    assert observe(Watched(AGreedy(4, adaptive_p=True), "bcs"))
     assert observe(Watched(AGreedy(4, adaptive_p=True), "none"))
+    assert not observe(Watched(AGreedy(4, adaptive_p=False), "bcs"))
 
 
 def test_the_log_is_bounded() -> None:

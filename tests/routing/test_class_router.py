@@ -239,8 +239,8 @@ def test_explain_is_plain_and_says_what_the_classes_are() -> None:
     router, stream = routed()
     learn(router, stream, 200)
     explained = json.loads(json.dumps(router.explain()))
-    examples = [one["examples"] for one in explained["classes"]]
-    assert sorted(one for each in examples[1:] for one in each) == ["0", "1", "2", "3"]
+    values = [one["values"] for one in explained["classes"]]
+    assert sorted(one for each in values[1:] for one in each) == ["0", "1", "2", "3"]
     assert explained["benefit"]["saving"] == pytest.approx(0.55, abs=0.1)
     assert sum(one["cells"] or 0 for one in explained["classes"]) == explained["classifier"]["cells"] == 4
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pickle
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from thalweg.drift import DETECTORS, Detector
 from thalweg.ordering import POLICIES, AGreedy, Policy
 from thalweg.spark import fused as module
 from thalweg.spark.fused import Fused, FusedSpec, PolicySpec, fused
@@ -167,3 +169,16 @@ def test_what_was_learnt_survives_the_file(tmp_path: Path) -> None:
 
 def test_the_spec_can_be_sent() -> None:
     assert pickle.loads(pickle.dumps(spec("somewhere"))).names == ("p0", "p1", "p2")  # noqa: S301 - our own
+
+
+@pytest.mark.parametrize("detector", [None, *DETECTORS], ids=lambda one: one.name if one else "no detector")
+def test_changes_in_the_data_are_reported(tmp_path: Path, detector: type[Detector] | None) -> None:
+    early, late = [0b000001] * 19 + [0], [0b010000] * 19 + [0]  # p0 drops nearly all, then p2 does
+    policy = PolicySpec(AGreedy, PREDICATES, {"costs": [1.0, 1.0, 1.0]}, detector() if detector else None)
+    one = Fused(replace(spec(str(tmp_path)), policy=policy))
+    kept = [flag for array in one.run(batches((early * 500) + (late * 500), [5000, 10_000, 15_000])) for flag in array]
+    assert sum(flag.as_py() for flag in kept) == 1000
+    assert one.pipeline.policy.order[0] == 2
+    movements = [drift for drift in one.learned().drifts if drift["kind"] == "movement"]
+    assert movements[0]["rows"] > 10_000
+    assert movements[0]["dropped"] > 0

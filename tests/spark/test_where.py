@@ -395,6 +395,20 @@ def test_a_policy_is_a_name_a_class_or_an_object(numbers: DataFrame) -> None:
         assert tw.where(numbers, rare(90), rare(5), policy=policy).count() == 1000
 
 
+def test_changes_in_the_data_are_explained(spark: SparkSession) -> None:
+    frame = spark.range(0, 60_000, 1, 1).selectExpr("id", "if(id < 30000, id % 100, 99 - id % 100) as a")
+    early = tw.predicate(lambda a: a < 5, on="a", takes="numpy", name="small", cost=1)
+    late = tw.predicate(lambda a: a < 95, on="a", takes="numpy", name="not large", cost=1)
+    for drift in ("none", "bcs"):
+        kept = tw.where(frame, early, tw.not_(late, cost=1), drift=drift)
+        assert kept.count() == 0
+    assert tw.where(frame, early, late, drift="adwin").count() == 3000
+    with pytest.raises(ValueError, match="there is no detector 'bsc'; did you mean 'bcs'"):
+        tw.where(frame, early, late, drift="bsc")
+    with pytest.raises(TypeError, match="drift is a detector or its name"):
+        tw.where(frame, early, late, drift=5)  # type: ignore[arg-type]
+
+
 def test_as_written_changes_nothing(numbers: DataFrame) -> None:
     kept = tw.where(numbers, rare(90), rare(5), policy="as-written")
     assert kept.count() == 1000

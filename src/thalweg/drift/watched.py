@@ -153,9 +153,9 @@ class Watched(Policy):
         self._fresh = 0  # and since the last analysis
 
     def observe(self, evaluated: ArrayLike, dropped: ArrayLike, seconds: ArrayLike) -> bool:
-        """Let the policy learn from ordinary processing; whether something has moved is for the detector to say."""
+        """Let the policy learn from ordinary processing, which sees abrupt changes before any detector does."""
         changed = self.policy.observe(evaluated, dropped, seconds)
-        self.moved = self.policy.moved and self.detector.is_blind
+        self.moved = self.policy.moved
         return changed
 
     def forget(self) -> None:

@@ -7,6 +7,7 @@ with a length that slices and index arrays can be taken of; filters are function
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ STEADY = 1000  # rows after which the time a row takes is known
 PROFILE_SHARE = 0.01  # of the filters' own time that profiling may take, once the policy has had a look
 EARLY_SHARE = 0.03  # and that it may take besides while little is known
 EARLY_SECONDS = 0.2  # which is for so long
+MOST_RESTARTS = 20  # that are remembered
 FIRST_LOOK = 64  # profile tuples that are made whatever they cost
 
 
@@ -78,6 +80,7 @@ class Pipeline:
         self.seconds = np.zeros(policy.filters)  # and the time it took
         self.extra_evaluations = 0  # rows that filters looked at for profiling alone
         self.profile_seconds = 0.0  # and the time it took, learning included
+        self.restarts: deque[tuple[int, int]] = deque(maxlen=MOST_RESTARTS)  # rows by then, profile tuples thrown away
         self._costs = None if costs is None else np.array(costs, np.float64)
         self._stamp = stamp
         self._clock = clock
@@ -173,6 +176,7 @@ class Pipeline:
 
     def _start_over(self) -> None:
         """Something has changed: what was learnt misleads. Learn anew, with few rows at a time until that is done."""
+        self.restarts.append((self.tuples, len(self.policy.profile)))
         self.policy.forget()
         self._slices = SINGLES
         self._began = float(self.seconds.sum()), self.profile_seconds

@@ -21,6 +21,7 @@ from thalweg.routing.router import Router, calls_of
 from thalweg.routing.scq import SCQ
 from thalweg.routing.selectivity import Selectivity
 from thalweg.routing.ticket import Ticket
+from thalweg.routing.values import Range
 from thalweg.routing.wscq import WSCQ
 
 ROUTERS: tuple[type[Router], ...] = (Selectivity, ContentKnows, ContentLearns, QueueLength, Ticket, SCQ, WSCQ)
@@ -51,6 +52,7 @@ __all__ = [
     "HashPartition",
     "Matrices",
     "QueueLength",
+    "Range",
     "RangePartition",
     "RoutedPipeline",
     "Router",

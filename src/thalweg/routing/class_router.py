@@ -10,6 +10,7 @@
   an executor may show them to the overall policy itself, and only let the router ``remember(masks, columns)``.
 - ``look()``: choose classifiers anew. `learn` and `remember` do so when ``is_due``, unless told not to.
 - ``observe(tuples, dropped, overhead)``: what a batch was, and what splitting it cost, in the unit of the costs.
+- ``members(class)``: the values or ranges that make a class, for plans that branch by them.
 - ``explain()`` says all that is known as plain values; ``to_bytes()`` and ``from_bytes()`` save and restore it.
 
 A classifier is taken up when the saving that it would have brought on tuples not learnt from is surely worth it
@@ -25,7 +26,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -45,6 +46,7 @@ from thalweg.routing.classifier import CELLS, SUPPORT, Cells, Chooser, Classifie
 from thalweg.routing.partition import codes, codes_and_numbers, numbers, refusal, width
 from thalweg.routing.prune import pruned_attribute
 from thalweg.routing.sample import Sample
+from thalweg.routing.values import Range, Values, members
 
 FORMAT_VERSION = 1
 WINDOW = 4000  # profile tuples of the sample
@@ -59,7 +61,7 @@ SEED = 250  # profile tuples that a class's policy begins with
 MOST_CLASSES = 16
 MOST_ATTRIBUTES = 32
 MOST_EVENTS = 20
-MOST_EXAMPLES, MOST_LETTERS = 3, 60  # of values, for each class
+MOST_EXAMPLES, MOST_LETTERS = 10, 60  # of values, for each class that is explained
 
 Columns = Mapping[str, pa.Array]
 
@@ -139,7 +141,7 @@ class ClassRouter:
         self._changed = 0  # profile tuples seen when something last changed
         self._tuples = self._dropped = 0
         self._overhead, self._split = 0.0, 0  # what splitting cost, and how many tuples were split
-        self._examples: dict[int, list[str]] = {}  # values of tuples, for each class
+        self._known: defaultdict[int, Values] = defaultdict(Values)  # behind the codes of the classifier's attributes
         self._hurries = False  # whether more profile tuples are made until the next look
         self._hurry()
 
@@ -167,6 +169,15 @@ class ClassRouter:
     def order_of(self, number: int) -> tuple[int, ...]:
         """The order that rows of a class follow."""
         return self.policies[number].order
+
+    def members(self, number: int) -> list[tuple[pa.Scalar | Range, ...]]:
+        """What a class is: for each of its cells a value or range of each of the classifier's attributes, if known.
+
+        All rows that are in no cell of any class are class 0.
+        """
+        if self.classifier is None or not number:
+            return []
+        return members(self.classifier, [self._known[place] for place in self.classifier.cells.attributes], number)
 
     def classify(self, columns: Columns) -> Integers:
         """The class of each row of a batch, for a router that has a classifier."""
@@ -206,7 +217,8 @@ class ClassRouter:
             chosen = list(self.classifier.cells.attributes)
             classes = self.classifier.classify(list(found[:, chosen].T), list(line[:, chosen].T))
             self.measured.measure(each, classes, [one.order for one in self.policies], self._costs())
-            self._note_examples(columns, classes)
+            for place in chosen:
+                self._known[place].note(self._column(columns, self.attributes[place]), found[:, place])
             for number in np.unique(classes[classes > 0]).tolist():
                 own = classes == number
                 own_times, own_stamps = (None if of is None else of[own] for of in (spent, when))
@@ -324,7 +336,7 @@ class ClassRouter:
                     "order": list(policy.order),
                     "profile_tuples": len(policy.profile),
                     "cells": None if in_use is None or not number else int((in_use.classes == number).sum()),
-                    "examples": self._examples.get(number, []),
+                    "values": [", ".join(map(_text, each)) for each in self.members(number)[:MOST_EXAMPLES]],
                 }
                 for number, policy in enumerate(self.policies)
             ],
@@ -557,7 +569,8 @@ class ClassRouter:
         self.classifier = classifier
         self.version += 1
         self.measured.restart()
-        self._overhead, self._split, self._examples = 0.0, 0, {}
+        self._overhead, self._split = 0.0, 0
+        self._known.clear()
         self._log("routes by", [self.attributes[one] for one in classifier.cells.attributes], why)
 
     def _drop(self, reason: str, newest: int | None = None) -> None:
@@ -565,7 +578,6 @@ class ClassRouter:
         if self.classifier is None:
             return
         names = [self.attributes[one] for one in self.classifier.cells.attributes]
-        self._examples = {}
         del self.policies[1:]
         self.classifier = None
         self.version += 1
@@ -582,17 +594,6 @@ class ClassRouter:
 
     def _log(self, what: str, names: list[str], why: str) -> None:
         self.events.append({"profile_tuples": self.seen, "what": what, "attributes": names, "why": why})
-
-    def _note_examples(self, columns: Columns, classes: Integers) -> None:
-        """Keep values of a few tuples of each class, for whoever asks what the classes are."""
-        if self.classifier is None or sum(map(len, self._examples.values())) >= MOST_EXAMPLES * self.classes:
-            return
-        used = [self._column(columns, self.attributes[one]) for one in self.classifier.cells.attributes]
-        for number in np.unique(classes).tolist():
-            known = self._examples.setdefault(number, [])
-            text = ", ".join(_text(column, int(np.argmax(classes == number))) for column in used)
-            if len(known) < MOST_EXAMPLES and text not in known:
-                known.append(text)
 
     def _costs(self) -> Floats:
         return self.overall.profile.mean_times
@@ -614,8 +615,12 @@ class ClassRouter:
         return self._overhead / dropped if dropped else 0.0
 
 
-def _text(column: Any, row: int) -> str:  # noqa: ANN401 - an Arrow array
-    """A value as text, of any type: Python has none for some timestamps."""
-    value = column.slice(row, 1)
-    plain = value.dictionary_decode() if pa.types.is_dictionary(value.type) else value
-    return " ".join(plain.to_string().strip("[] \n").split())[:MOST_LETTERS]
+def _text(label: Any) -> str:  # noqa: ANN401 - an Arrow scalar or a range
+    """A value or a range as text."""
+    if not isinstance(label, Range):
+        # Through an array, which has text for any type: Python has no value for some timestamps.
+        return " ".join(pa.array([label], label.type).to_string().strip("[] \n").split())[:MOST_LETTERS]
+    if label.low is None and label.high is None:
+        return "no number"
+    low, high = ("" if end is None else f"{end:g}" for end in label)
+    return f"{low}..{high}"

@@ -57,8 +57,13 @@ class Cells:
 
 
 def _ranged(numbers: Floats, edges: tuple[float, ...]) -> Integers:
-    places = np.where(np.isnan(numbers), -1, np.searchsorted(edges, numbers, side="right"))
-    return mixed(places.astype(np.int64))
+    places = np.where(np.isnan(numbers), 0, 1 + np.searchsorted(edges, numbers, side="right"))
+    return range_cells(len(edges))[places]
+
+
+def range_cells(edges: int) -> Integers:
+    """The cells of ranges with so many edges: first that of what is no number, then those of the ranges, upwards."""
+    return mixed(np.arange(edges + 2))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from thalweg.drift import DETECTORS, Detector, NoDetector, detector
 from thalweg.ordering import POLICIES, Policy
 from thalweg.ordering import policy as policy_by_name
 from thalweg.ordering.sampling import FULL
@@ -43,6 +44,15 @@ def policy_of(choice: str | Policy | type[Policy]) -> tuple[type[Policy], dict[s
     raise TypeError(
         f"policy is a name, a policy or its class, not {choice!r}; names: {', '.join(p.name for p in POLICIES)}"
     )
+
+
+def detector_of(choice: str | Detector) -> Detector | None:
+    """A detector by name or as it is; None for none."""
+    found = detector(choice) if isinstance(choice, str) else choice
+    if not isinstance(found, Detector):
+        names = ", ".join(one.name for one in DETECTORS)
+        raise TypeError(f"drift is a detector or its name, not {choice!r}; names: {names}")
+    return None if isinstance(found, NoDetector) else found
 
 
 def constraints(predicates: Sequence[Predicate], forms: Sequence[Form]) -> dict[str, Any]:

@@ -82,6 +82,7 @@ def describe(where: Where) -> dict[str, Any]:
         "profiling_seconds": sum(one.profile_seconds for one in reports),
         "workers": len(reports),
         "changes": changes,
+        "drift": [_drift(one.predicates, drift) for one in reports for drift in one.drifts],
         "on_error": where.on_error,
         "quarantine": where.quarantine,
         "state": where.folder.url,
@@ -193,6 +194,16 @@ def _named(names: Sequence[str], change: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _drift(names: Sequence[str], drift: Mapping[str, Any]) -> dict[str, Any]:
+    """A change in the data, with names for numbers."""
+    named = dict(drift)
+    if "predicate" in named:
+        named["predicate"] = names[named["predicate"]]
+        for which in ("order_before", "order_after"):
+            named[which] = [names[one] for one in named[which]]
+    return named
+
+
 def _text(one: dict[str, Any]) -> str:
     """A description as text."""
     lines = [f"where {one['key']}: policy {one['policy']}; {one['rows']:,} rows through Python, {one['kept']:,} kept"]
@@ -233,6 +244,16 @@ def _text(one: dict[str, Any]) -> str:
         lines.append(f"    {' > '.join(last['before'])}\n    became {' > '.join(last['after'])}")
     elif one["workers"]:
         lines.append("the order has not changed")
+    if one["drift"]:
+        last = one["drift"][-1]
+        what = (
+            f"{last['kind']} of {last['predicate']} from {last['before']:.3g} to {last['after']:.3g}"
+            if "predicate" in last
+            else "in what predicates drop or take"
+        )
+        lines.append(
+            f"{len(one['drift'])} changes in the data, the last {what}; {last['dropped']:,} profile tuples thrown away"
+        )
     lines += [f"note: {note}" for note in one["notes"]]
     return "\n".join(lines)
 

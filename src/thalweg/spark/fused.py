@@ -13,12 +13,14 @@ import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from thalweg.drift import Detector, Watched
 from thalweg.ordering import Policy
 from thalweg.ordering.pipeline import Pipeline
 from thalweg.ordering.types import Booleans, Floats
@@ -39,10 +41,12 @@ class PolicySpec:
     kind: type[Policy]
     filters: int
     options: Mapping[str, Any] = field(default_factory=dict)  # of the policy; costs are the hints, if there are any
+    detector: Detector | None = None  # one that has seen nothing yet
 
     def make(self, order: Sequence[int] | None = None) -> Policy:
         """A policy that has learnt nothing yet; it begins with this order if there is one."""
-        return self.kind(self.filters, **{**self.options, **({"order": order} if order else {})})
+        policy = self.kind(self.filters, **{**self.options, **({"order": order} if order else {})})
+        return policy if self.detector is None else Watched(policy, deepcopy(self.detector))
 
 
 @dataclass(frozen=True)
@@ -147,7 +151,30 @@ class Fused:
             call_costs=line.call_costs.tolist(),
             profile_seconds=line.profile_seconds,
             changes=self.changes,
+            drifts=self._drifts(),
         )
+
+    def _drifts(self) -> list[dict[str, Any]]:
+        """The changes in the data that were detected, by a detector or by ordinary processing."""
+        line = self.pipeline
+        found: list[dict[str, Any]] = [
+            {"rows": rows, "kind": "movement", "dropped": dropped} for rows, dropped in line.restarts
+        ]
+        if isinstance(line.policy, Watched):
+            found += [
+                {
+                    "at": one.stamp,
+                    "kind": str(one.kind),
+                    "predicate": one.filter,
+                    "before": one.before,
+                    "after": one.after,
+                    "dropped": one.dropped,
+                    "order_before": list(one.order_before),
+                    "order_after": list(one.order_after),
+                }
+                for one in line.policy.changes
+            ]
+        return found
 
     def save(self) -> None:
         """Let the others know; a folder that cannot be written costs the sharing, never the query."""

@@ -48,6 +48,7 @@ class Learned:
     call_costs: list[float] = field(default_factory=list)
     profile_seconds: float = 0.0
     changes: list[dict[str, Any]] = field(default_factory=list)  # when, from which order to which, and why
+    drifts: list[dict[str, Any]] = field(default_factory=list)  # changes in the data that were detected
     at: float = field(default_factory=time.time)
 
     def to_bytes(self) -> bytes:

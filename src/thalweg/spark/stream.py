@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from thalweg.drift import Detector
 from thalweg.ordering import Policy
 from thalweg.spark.where import OnError, Where, gather, make_where
 
@@ -29,6 +30,7 @@ def stream(
     *predicates: Any,  # noqa: ANN401 - as in tw.where
     checkpoint: str | os.PathLike[str],
     policy: str | Policy | type[Policy] = "a-greedy",
+    drift: str | Detector = "none",
     on_error: OnError = "raise",
     quarantine: str | os.PathLike[str] | None = None,
     quarantine_columns: Sequence[str] = (),
@@ -50,6 +52,7 @@ def stream(
         frame,
         predicates,
         policy=policy,
+        drift=drift,
         on_error=on_error,
         quarantine=quarantine,
         quarantine_columns=quarantine_columns,

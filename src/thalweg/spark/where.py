@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from thalweg.drift import Detector
 from thalweg.ordering import AsWritten, Policy, Profile
 from thalweg.ordering.places import placed_order
 from thalweg.ordering.precedence import required_before
 from thalweg.ordering.replay import replay
 from thalweg.ordering.types import Integers
-from thalweg.spark.checks import check_columns, check_picklable, constraints, distinct_names, policy_of
+from thalweg.spark.checks import check_columns, check_picklable, constraints, detector_of, distinct_names, policy_of
 from thalweg.spark.forms import Form, JoinForm, NativeForm, PythonForm, code_form, forms_of
 from thalweg.spark.fused import MOST_CHANGES, FusedSpec, PolicySpec
 from thalweg.spark.native import SMALL_INPUT, Sample, estimated_size, sample_rows
@@ -53,6 +54,7 @@ class Where:
     predicates: tuple[Predicate, ...]
     forms: tuple[Form, ...]
     policy: PolicySpec  # over all predicates
+    detector: Detector | None
     on_error: OnError
     quarantine: str | None
     quarantine_columns: tuple[str, ...]
@@ -167,7 +169,7 @@ class Where:
             key=f"{self.key}.{'-'.join(map(str, members))}",
             judges=tuple,
             columns=(),
-            policy=PolicySpec(self.policy.kind, len(stage), options),
+            policy=PolicySpec(self.policy.kind, len(stage), options, self.detector),
             state=self.folder.url,
             on_error=self.on_error,
             quarantine=self.quarantine,
@@ -195,6 +197,7 @@ def where(
     frame: DataFrame,
     *predicates: Any,  # noqa: ANN401 - predicates, Columns and texts
     policy: str | Policy | type[Policy] = "a-greedy",
+    drift: str | Detector = "none",
     on_error: OnError = "raise",
     quarantine: str | os.PathLike[str] | None = None,
     quarantine_columns: Sequence[str] = (),
@@ -215,6 +218,10 @@ def where(
         Columns and conditions as text.
     policy
         What orders them: a name, a policy of `thalweg.ordering` or its class. ``"as-written"`` switches it off.
+    drift
+        What else watches for changes in the data, besides the counts of ordinary processing that always do: a detector
+        of `thalweg.drift` or its name, ``"bcs"``, ``"martingale"`` or ``"adwin"``. It sees changes that hide behind
+        other predicates, and gradual ones.
     on_error
         What becomes of a row that no predicate rejects and that one fails on: ``"raise"`` an error that names the
         predicate and the row, ``"drop"`` it, or ``"quarantine"`` it.
@@ -238,6 +245,7 @@ def where(
         frame,
         predicates,
         policy=policy,
+        drift=drift,
         on_error=on_error,
         quarantine=quarantine,
         quarantine_columns=quarantine_columns,
@@ -251,6 +259,7 @@ def where(
 def condition(
     *predicates: Any,  # noqa: ANN401 - predicates
     policy: str | Policy | type[Policy] = "a-greedy",
+    drift: str | Detector = "none",
     on_error: Literal["raise", "drop"] = "raise",
     state: str | os.PathLike[str] | None = None,
 ) -> Column:
@@ -272,6 +281,7 @@ def condition(
         None,
         checked,
         policy=policy,
+        drift=drift,
         on_error=on_error,
         quarantine=None,
         quarantine_columns=(),
@@ -288,6 +298,7 @@ def make_where(
     predicates: Sequence[Any],
     *,
     policy: str | Policy | type[Policy],
+    drift: str | Detector,
     on_error: OnError,
     quarantine: str | os.PathLike[str] | None,
     quarantine_columns: Sequence[str],
@@ -318,6 +329,7 @@ def make_where(
         predicates=tuple(checked),
         forms=tuple(forms),
         policy=PolicySpec(kind, len(forms), options | constraints(checked, forms)),
+        detector=detector_of(drift),
         on_error=on_error,
         quarantine=None if quarantine is None else os.fspath(quarantine),
         quarantine_columns=tuple(quarantine_columns),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NAME = "lookups"
-ROWS, ROUNDS = 30_000_000, 7  # so many that probing outweighs the making of eight broadcast tables
+ROWS, ROUNDS = 6_000_000, 5  # so many that probing outweighs the making of eight broadcast tables
 KEYS = 10_000
 KEEPS = tuple(np.linspace(0.95, 0.2, 8).tolist())
 
@@ -29,11 +29,11 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, rounds: int = 
 
     columns = [f"k{number + 1}" for number in range(len(KEEPS))]
     keys = [
-        f"cast(pmod(xxhash64(id, {number}), {round(KEYS / keep)}) as int) as {column}"
+        f"concat('key-', pmod(xxhash64(id, {number}), {round(KEYS / keep)})) as {column}"
         for number, (column, keep) in enumerate(zip(columns, KEEPS, strict=True))
     ]
     frame = spark.range(0, rows, 1, 2).selectExpr("cast(id as int)", *keys).cache()
-    tables = {column: pa.table({column: np.arange(KEYS, dtype=np.int32)}) for column in columns}
+    tables = {column: pa.table({column: [f"key-{key}" for key in range(KEYS)]}) for column in columns}
     stored = {column: spark.createDataFrame(table).hint("broadcast") for column, table in tables.items()}
 
     def thalweg(frame: DataFrame) -> DataFrame:

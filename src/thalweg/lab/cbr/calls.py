@@ -14,8 +14,8 @@ MOST = 65.0  # per cent fewer calls than Selectivity, at most
 BELOW, ABOVE = 20.6, 9.3  # per cent fewer, on average where A < B and where A > B
 NEAR = 3.0  # percentage points that count as about
 WORSE = 0.3  # per cent more calls than Selectivity, at most
-CLOSE = 10.0  # per cent more calls than Content-Knows that count as closely following, on average, once learnt
-STREAMS = 5  # for each cell of the table
+CLOSE = 10.0  # per cent more calls than Content-Knows that count as closely following, on average
+STREAMS = 5  # for each cell of the table: with one, chance alone showed 0.36% more calls in a cell without skew
 JOINT = 60.0  # per cent fewer evaluations than one order, at the greatest skew and 8 operators
 
 
@@ -93,11 +93,11 @@ def judge(rows: list[Row]) -> list[Result]:
         ),
         at_most("all", "per cent more calls than Selectivity, most", max(-value for value in fewer.values()), WORSE),
         at_most(
-            "all, second half",
+            "all",
             "per cent more calls than Content-Knows, mean",
-            behind["late_calls"],
+            behind["calls"],
             CLOSE,
-            f"{behind['calls']:.1f} with what learning took; one tuple in eight goes to the profiled operator first",
+            f"{behind['late_calls']:.1f} in the second half; one tuple in eight goes to the profiled operator first",
         ),
         at_least(
             f"N = {most}, A/B = 5/100",

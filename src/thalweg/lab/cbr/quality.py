@@ -1,7 +1,9 @@
 """Figures 7 and 8: whether the right classifier is learnt among decoys, with random correlation.
 
 Decoys are a constant, a sequence number and a random foreign key for each operator. Each operator has a random
-selectivity in each class, so that all pass 0.5^N of the tuples on average, as section 7.5 says of these streams.
+selectivity in each class, so that all pass 0.5^N of the tuples on average, as section 7.5 says of these streams. The
+paper's "random amounts of correlation" can be read otherwise: with only a random share of each operator's selectivity
+depending on the class, tried first, savings were about half (11, 17 and 10% on three streams each).
 """
 
 from statistics import mean
@@ -15,9 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FEWER = {4: 20.0, 6: 28.0, 8: 33.0}  # per cent fewer calls than Selectivity, by number of operators
-ABOUT = 3.0  # percentage points
 WRONG = 1.2  # per cent of the calls that use a wrong classifier, at most
-CLOSE = 10.0  # per cent more calls than Content-Knows that count as about equal, once learnt
+CLOSE = 10.0  # per cent more calls than Content-Knows that count as about equal
 RIGHT = 98.0  # per cent of the calls with class orders that use the right classifier, of those that use any
 STREAMS = 50
 
@@ -52,21 +53,22 @@ def judge(rows: list[Row]) -> list[Result]:
     for n, about in FEWER.items():
         best = mean(of(CLASSES, "fewer", n))
         note = (
-            f"the paper: {about:g}; {mean(of(LEARNS, 'late_fewer', n)):.1f} in the second half; "
+            f"{mean(of(LEARNS, 'late_fewer', n)):.1f} in the second half, when all is learnt; "
             f"Content-Knows {mean(of(KNOWS, 'fewer', n)):.1f}, class orders {best:.1f}"
         )
         results.append(
-            at_least(f"{n} operators", "per cent fewer calls, mean", mean(of(LEARNS, "fewer", n)), about - ABOUT, note)
+            at_least(f"{n} operators", "per cent fewer calls, mean", mean(of(LEARNS, "fewer", n)), about, note)
         )
-    behind = [
-        100 * (one / other - 1) for one, other in zip(of(LEARNS, "late_calls"), of(KNOWS, "late_calls"), strict=True)
-    ]
+    behind, late = (
+        mean(100 * (one / other - 1) for one, other in zip(of(LEARNS, when), of(KNOWS, when), strict=True))
+        for when in ("calls", "late_calls")
+    )
     right, wrong = sum(of(CLASSES, "right")), sum(of(CLASSES, "wrong"))
     used = f"right {mean(of(LEARNS, 'right')):.1f}, none for the rest"
     return [
         *results,
         at_most("all", "per cent of calls with a wrong classifier", mean(of(LEARNS, "wrong")), WRONG, used),
-        at_most("all, second half", "per cent more calls than Content-Knows, mean", mean(behind), CLOSE),
+        at_most("all", "per cent more calls than Content-Knows, mean", behind, CLOSE, f"{late:.1f} in the second half"),
         at_least(
             "class orders",
             "per cent of the calls by classes that use the right classifier",

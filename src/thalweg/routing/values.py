@@ -1,0 +1,80 @@
+"""The values behind codes: what the classes of a classifier are, for people and for plans.
+
+Routing itself needs none of them. They are collected, a bounded number for each attribute of the classifier in use,
+from the profile tuples that come after it was chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise, product
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.ordering.types import Integers
+from thalweg.routing.classifier import Classifier, looked_up, range_cells
+from thalweg.routing.partition import paired, plain
+
+MOST_VALUES = 128  # of an attribute
+
+
+class Range(NamedTuple):
+    """Numbers from `low` on and below `high`; None where there is no such end, and twice for what is no number."""
+
+    low: float | None
+    high: float | None
+
+
+class Values:
+    """Some values of one attribute, by code.
+
+    >>> values = Values()
+    >>> values.note(pa.array(["a", "b", "a"]), np.array([7, 8, 7]))
+    >>> values.note(pa.array(["b", None]), np.array([8, 9]))
+    >>> values.codes, values.array.to_pylist()
+    ([7, 8, 9], ['a', 'b', None])
+    """
+
+    def __init__(self, most: int = MOST_VALUES) -> None:
+        self.most = most
+        self.codes: list[int] = []
+        self.array: Any = None
+
+    def note(self, column: Any, codes: Integers) -> None:  # noqa: ANN401 - an Arrow array
+        """Take in the values that are not known yet."""
+        found, first = np.unique(codes, return_index=True)
+        new = np.flatnonzero(~np.isin(found, self.codes))[: self.most - len(self.codes)]
+        if not new.size:
+            return
+        array = plain(column)
+        taken = (array.dictionary_decode() if pa.types.is_dictionary(array.type) else array).take(pa.array(first[new]))
+        self.array = taken if self.array is None else pa.concat_arrays([self.array, taken.cast(self.array.type)])
+        self.codes += found[new].tolist()
+
+
+def members(classifier: Classifier, values: Sequence[Values], number: int) -> list[tuple[pa.Scalar | Range, ...]]:
+    """The cells of a class, as far as their values are known: for each attribute a value or a range.
+
+    >>> from thalweg.routing.classifier import Cells
+    >>> cells = Cells((0,), ((2.0, 5.0),))
+    >>> classifier = Classifier(cells, np.sort(range_cells(2)), np.array([1, 1, 2, 2]), ())
+    >>> sum(len(members(classifier, [Values()], number)) for number in (1, 2))
+    4
+    """
+    columns = [_labelled(edges, own) for edges, own in zip(classifier.cells.edges, values, strict=True)]
+    labels = list(product(*([label for _, label in column] for column in columns)))
+    first, *rest = np.meshgrid(*([code for code, _ in column] for column in columns), indexing="ij")
+    cells = paired(first.ravel(), rest[0].ravel()) if rest else first.ravel()
+    classes = looked_up(cells.astype(np.int64), classifier.keys, classifier.classes)
+    return [labels[place] for place in np.flatnonzero(classes == number)]
+
+
+def _labelled(edges: tuple[float, ...] | None, values: Values) -> list[tuple[int, Any]]:
+    """Codes of an attribute's cells, with the value or range that each stands for."""
+    if edges is None:
+        return list(zip(values.codes, values.array if values.array is not None else (), strict=True))
+    ends = (None, *edges, None)
+    ranges = [Range(None, None), *(Range(low, high) for low, high in pairwise(ends))]
+    return list(zip(range_cells(len(edges)).tolist(), ranges, strict=True))
