@@ -105,7 +105,7 @@ def test_an_order_that_has_become_bad_does_not_run_for_long() -> None:
             nonlocal now
             number = (one + SHIFTS[phase]) % 6
             now += 15e-6 + rows.size * COSTS[number] * 0.3e-6
-            return draws[rows, one] < KEEPS[number]
+            return np.asarray(draws[rows, one] < KEEPS[number])
 
         return keep
 

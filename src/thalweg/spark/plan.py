@@ -13,7 +13,6 @@ from functools import reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from thalweg.spark.forms import Form, JoinForm, NativeForm, PythonForm
@@ -82,7 +81,7 @@ class Plan:
                 frame = frame.where(condition if number else condition & tag(self.key))
             elif stage.kind is JoinForm:
                 plain = not checks and all(later.kind is not NativeForm for later in rest)
-                frame, guard, names = self._join(frame, number, stage, guard, plain=plain)
+                frame, guard, names = self._join(frame, stage, guard, plain=plain)
                 frame = frame if number else frame.where(tag(self.key))
                 scratch += names
             elif not rest and not checks:
@@ -123,7 +122,7 @@ class Plan:
         return reduce(operator.and_, [form.true if self.on_error == "drop" else form.stays for form in forms])
 
     def _join(
-        self, frame: DataFrame, number: int, stage: Stage, guard: Column | None, *, plain: bool
+        self, frame: DataFrame, stage: Stage, guard: Column | None, *, plain: bool
     ) -> tuple[DataFrame, Column | None, list[str]]:
         """Join with the keys; unless it is plain, in such a way that what follows can depend on the outcome."""
         from pyspark.sql import functions as f
@@ -131,19 +130,18 @@ class Plan:
         form = self.forms[stage.predicates[0]]
         assert isinstance(form, JoinForm)  # noqa: S101 - by the stage's kind
         lookup = form.lookup
-        names = [f"{PREFIX}{number}_key{place}" for place in range(len(lookup.on))]
-        table = lookup.key_table.rename_columns(names)
-        if not plain:  # a column of its own tells what was found: what Spark infers of keys it takes ahead of the join
-            names.append(f"{PREFIX}{number}_found")
-            table = table.append_column(names[-1], pa.array(np.ones(table.num_rows, np.bool_)))
-        keys = f.broadcast(frame.sparkSession.createDataFrame(table))
-        same = reduce(operator.and_, (f.col(on) == f.col(name) for on, name in zip(lookup.on, names, strict=False)))
+        one = stage.predicates[0]
+        names = [f"{PREFIX}{one}_key{place}" for place in range(len(lookup.on))]
+        # A column of its own tells what was found: what Spark infers of keys it takes ahead of the join.
+        found_column = f"{PREFIX}{one}_found"
+        keys = f.broadcast(lookup.frame(frame.sparkSession, found_column, *names))
+        same = reduce(operator.and_, (f.col(on) == f.col(name) for on, name in zip(lookup.on, names, strict=True)))
         known = reduce(operator.and_, (f.col(on).isNotNull() for on in lookup.on))
         if plain:
             if lookup.negate:
                 return frame.where(_guarded(known, guard)).join(keys, same, "left_anti"), guard, []
             return frame.join(keys, same, "left_semi"), guard, []
-        found = f.col(names[-1])
+        found, names = f.col(found_column), [*names, found_column]
         if not lookup.negate:
             return frame.join(keys, same, "inner"), found, names
         outside = known & found.isNull()

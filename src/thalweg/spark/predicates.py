@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
+import numpy as np
 import pyarrow as pa
 
 from thalweg.spark.judges import Takes
@@ -18,7 +19,7 @@ from thalweg.spark.keys import KeySet, KeyTableError
 from thalweg.spark.prefixes import Prefixes
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -82,22 +83,28 @@ class LookupPredicate(Predicate):
     negate: bool = False
     followers: list[Callable[[KeySet], None]] = field(default_factory=list, repr=False)  # told of a refresh
     _loaded: list[tuple[KeySet, pa.Table]] = field(default_factory=list, repr=False)
+    _frames: dict[tuple[Any, ...], DataFrame] = field(default_factory=dict, repr=False)
 
     @property
     def keys(self) -> KeySet:
         """The table's keys; read once, and again after `refresh`."""
         return self._load()[0]
 
-    @property
-    def key_table(self) -> pa.Table:
-        """The same as an Arrow table."""
-        return self._load()[1]
+    def frame(self, spark: SparkSession, found: str, *names: str) -> DataFrame:
+        """The same as a DataFrame, with a column that says that they were found; made once for a session."""
+        key = (spark, found, *names)
+        if key not in self._frames:
+            table = self._load()[1].rename_columns(list(names))
+            table = table.append_column(found, pa.array(np.ones(table.num_rows, np.bool_)))
+            self._frames[key] = spark.createDataFrame(table)
+        return self._frames[key]
 
     def refresh(self, table: Any = None) -> None:  # noqa: ANN401 - as in `lookup`
         """Read the table again, or take another; a running stream follows with its next micro-batch."""
         if table is not None:
             object.__setattr__(self, "table", table)
         self._loaded.clear()
+        self._frames.clear()
         for follower in self.followers:
             follower(self.keys)
 
