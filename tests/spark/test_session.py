@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def test_an_active_session_is_joined_and_left_as_it_is(spark: "SparkSession") -> None:
     before = spark.conf.get("spark.sql.shuffle.partitions")
-    assert local_session("another", cores=1) is spark
+    assert local_session("another", cores=1).sparkContext is spark.sparkContext
     assert spark.conf.get("spark.sql.shuffle.partitions") == before
 
 

@@ -122,11 +122,11 @@ def _choose_rows(frame: DataFrame, size: int | None) -> tuple[DataFrame, str]:
     thinned = frame.sample(fraction=THINNING, seed=1)
     if size is None or size > LARGE_INPUT:
         return thinned.limit(SAMPLE_ROWS), "of the first ones alone: not representative if the input is sorted"
-    spread = _first_of_each_partition(thinned)
+    width = sum(_width(field.dataType) for field in frame.schema.fields)
+    fraction = min(1.0, SAMPLE_ROWS * width / max(size, 1))
+    spread = _first_of_each_partition(thinned if fraction < THINNING else frame)
     if spread is not None:
         return spread, "of the first ones of every partition"
-    width = sum(_width(field.dataType) for field in frame.schema.fields)
-    fraction = min(1.0, SAMPLE_ROWS * width / size)
     return frame.sample(fraction=fraction, seed=1).limit(MOST_SAMPLE_ROWS), "chosen at random from all"
 
 
