@@ -102,6 +102,27 @@ def test_a_driven_stream_goes_on_after_a_restart(spark: SparkSession, files: Pat
         assert about["order"][:2] == ["has a one", "below 5"]
 
 
+def test_a_generated_stream_goes_on_after_a_restart(spark: SparkSession, tmp_path: Path) -> None:
+    source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", ROWS).option("startTimestamp", 0)
+    numbers = source.load().selectExpr("value as id", "value % 100 as a")
+    last, about = -1, dict[str, Any]()
+    for _ in range(2):
+        kept = tw.where(numbers, rare(90), rare(5), state=tmp_path / "learnt")
+        writer = kept.writeStream.option("checkpointLocation", f"{tmp_path}/checkpoint").format("parquet")
+        query = writer.start(f"{tmp_path}/out")
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and (query.lastProgress is None or query.lastProgress.batchId < last + 2):
+            time.sleep(0.1)
+        query.stop()
+        last = int(query.lastProgress.batchId)  # type: ignore[union-attr]
+        about = tw.explain(query).to_dict()["wheres"][0]
+        assert about["order"] == ["below 5", "below 90"]
+    assert {one["name"]: one["rows_seen"] for one in about["predicates"]}["below 5"] == about["rows"]  # warm
+    found = sorted(row["id"] for row in spark.read.parquet(f"{tmp_path}/out").collect())
+    assert found == [row for row in range(max(found) + 1) if row % 100 < 5]  # nothing lost, nothing twice
+    assert max(found) >= (last + 1) * ROWS - 100
+
+
 def test_conditions_are_planned_anew_for_every_micro_batch(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

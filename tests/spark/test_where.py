@@ -366,6 +366,17 @@ def test_lookups_and_conditions_are_ordered_together(numbers: DataFrame) -> None
     assert kept.count() == 400
 
 
+def test_a_stored_table_is_a_frame_or_a_path(spark: SparkSession, numbers: DataFrame, tmp_path: Path) -> None:
+    table = spark.createDataFrame([(1, "x"), (2, "y")], "a long, more string")
+    table.write.parquet(f"{tmp_path}/table")
+    for stored in (table, f"{tmp_path}/table"):
+        wanted = tw.lookup(stored, on="a")
+        assert tw.where(numbers, wanted, "a < 2").count() == 200
+        assert tw.where(numbers, tw.not_(wanted), rare(3)).count() == 200
+    with pytest.raises(ValueError, match="has no column 'b'; it has a, more"):
+        tw.where(numbers, tw.lookup(table, on={"a": "b"}))
+
+
 def test_pinned_predicates_keep_their_place(numbers: DataFrame) -> None:
     kept = tw.where(numbers, rare(90, cost=1), rare(80, cost=1, pinned=True), rare(5, cost=1))
     assert kept.count() == 1000
