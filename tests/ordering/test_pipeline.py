@@ -119,7 +119,7 @@ def test_an_order_that_has_become_bad_does_not_run_for_long() -> None:
         for number in sorted(range(6), key=lambda number: COSTS[number] / (1 - KEEPS[number])):
             ideal += PHASE * alive * COSTS[number] * 0.3e-6
             alive *= KEEPS[number]
-    assert now < 1.25 * ideal  # 2.5 times it without starting over
+    assert now < 1.25 * ideal
     assert pipeline.profile_seconds < 0.06 * now
 
 

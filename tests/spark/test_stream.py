@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import thalweg as tw
-from thalweg.spark.stream import Replanner
+from thalweg.spark.stream import FilteredStream, Replanner
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,35 +65,19 @@ def test_an_ordinary_stream_goes_on_after_a_restart(spark: SparkSession, files: 
 
 @pytest.mark.parametrize("policy", ["a-greedy", "as-written"])
 def test_a_driven_stream_goes_on_after_a_restart(spark: SparkSession, files: Path, tmp_path: Path, policy: str) -> None:
-    def start() -> Any:  # noqa: ANN401
-        stream = tw.stream(
-            read(spark, files), rare(90), CONDITION, rare(5), "s not like '%x'",
-            checkpoint=tmp_path / "checkpoint", policy=policy,
-        )  # fmt: skip
-        return stream.to_files(tmp_path / "out", availableNow=True)
+    def describe() -> FilteredStream:
+        predicates = rare(90), CONDITION, rare(5)
+        return tw.stream(read(spark, files), *predicates, checkpoint=tmp_path / "checkpoint", policy=policy)
 
-    with pytest.raises(ValueError, match="cost is given for some"):
-        start()
+    def write(kept: DataFrame, number: int) -> None:
+        kept.write.mode("overwrite").parquet(f"{tmp_path}/out/batch={number}")
+        if number == 3:
+            raise RuntimeError("the power went out")  # after the rows were written
 
-    def start_again(fail_at: int = -1) -> Any:  # noqa: ANN401
-        stream = tw.stream(
-            read(spark, files), rare(90), CONDITION, rare(5), checkpoint=tmp_path / "checkpoint", policy=policy
-        )
-        query = stream.to_files(tmp_path / "out", availableNow=True) if fail_at < 0 else None
-        if query is not None:
-            return query
-
-        def write(kept: DataFrame, number: int) -> None:
-            kept.write.mode("overwrite").parquet(f"{tmp_path}/out/batch={number}")
-            if number == fail_at:
-                raise RuntimeError("the power went out")  # after the rows were written
-
-        return stream.foreach_batch(write, availableNow=True)
-
-    query = start_again(fail_at=3)
+    query = describe().foreach_batch(write, availableNow=True)
     with pytest.raises(Exception, match="the power went out"):
         query.awaitTermination(120)
-    query = start_again()
+    query = describe().to_files(tmp_path / "out", availableNow=True)
     assert query.awaitTermination(120)
     assert sorted(row["id"] for row in spark.read.parquet(f"{tmp_path}/out").collect()) == EXPECTED
     about = tw.explain(query).to_dict()["wheres"][0]

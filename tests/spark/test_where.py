@@ -407,17 +407,18 @@ def test_a_policy_is_a_name_a_class_or_an_object(numbers: DataFrame) -> None:
 
 
 def test_changes_in_the_data_are_explained(spark: SparkSession) -> None:
-    frame = spark.range(0, 60_000, 1, 1).selectExpr("id", "if(id < 30000, id % 100, 99 - id % 100) as a")
-    early = tw.predicate(lambda a: a < 5, on="a", takes="numpy", name="small", cost=1)
-    late = tw.predicate(lambda a: a < 95, on="a", takes="numpy", name="not large", cost=1)
-    for drift in ("none", "bcs"):
-        kept = tw.where(frame, early, tw.not_(late, cost=1), drift=drift)
-        assert kept.count() == 0
-    assert tw.where(frame, early, late, drift="adwin").count() == 3000
+    frame = spark.range(0, 60_000, 1, 1).selectExpr("id", "if(id < 30000, id % 100, id % 10) as a")
+    for drift in ("none", "bcs", "adwin"):
+        kept = tw.where(frame, rare(90, cost=1), rare(5, cost=1), drift=drift)
+        assert kept.count() == 1500 + 15_000
+        found = tw.explain(kept).to_dict()["wheres"][0]["drift"]
+        assert found[0]["kind"] == "movement"
+        assert found[0]["rows"] > 30_000
+        assert "changes in the data" in str(tw.explain(kept))
     with pytest.raises(ValueError, match="there is no detector 'bsc'; did you mean 'bcs'"):
-        tw.where(frame, early, late, drift="bsc")
+        tw.where(frame, rare(5), drift="bsc")
     with pytest.raises(TypeError, match="drift is a detector or its name"):
-        tw.where(frame, early, late, drift=5)  # type: ignore[arg-type]
+        tw.where(frame, rare(5), drift=5)  # type: ignore[arg-type]
 
 
 def test_as_written_changes_nothing(numbers: DataFrame) -> None:
@@ -470,6 +471,8 @@ def test_wrong_input_is_refused_before_any_job(numbers: DataFrame, tmp_path: Pat
     refused(ValueError, "on_error is one of raise, drop, quarantine", rare(5), on_error="ignore")
     refused(ValueError, "go together", rare(5), on_error="quarantine")
     refused(ValueError, "go together", rare(5), quarantine=str(tmp_path))
+    refused(ValueError, "has to run after 'below 5', which runs in Python: with on_error='quarantine'",
+            rare(5, pinned=True), "a > 1", on_error="quarantine", quarantine=str(tmp_path))  # fmt: skip
     refused(ValueError, "cost is given for some predicates but not for 'a > 1'", rare(5, cost=2), "a > 1")
     refused(ValueError, "run after 'below 9', which is not in the query", rare(5, after="below 9"))
     refused(TypeError, "key 'a' of the lookup table is string", tw.lookup(pa.table({"a": ["x"]}), on="a"))

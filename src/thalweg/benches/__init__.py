@@ -5,6 +5,7 @@ what uses pyspark) inside `run`, so that listing the benchmarks stays fast.
 """
 
 import difflib
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -29,6 +30,19 @@ class Bench(Protocol):
 
     def run(self, scenario: str | None, progress: Progress) -> list[Result]:
         """Measure one scenario, or all of them."""
+
+
+def run_each(
+    measures: Mapping[str, Callable[[], list[Result]]], scenario: str | None, progress: Progress
+) -> list[Result]:
+    """Measure one scenario, or one after the other."""
+    chosen = [scenario] if scenario else list(measures)
+    results: list[Result] = []
+    for done, name in enumerate(chosen):
+        progress(done, len(chosen), name)
+        results += measures[name]()
+    progress(len(chosen), len(chosen))
+    return results
 
 
 def load(name: str) -> Bench:

@@ -6,12 +6,12 @@ from statistics import median
 from time import thread_time
 from typing import TYPE_CHECKING
 
+from thalweg.benches import Progress, run_each
 from thalweg.results import Result, at_least, at_most
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from thalweg.benches import Progress
     from thalweg.lab.bcs.stream import Count
     from thalweg.ordering import Policy
     from thalweg.ordering.types import Integers
@@ -39,14 +39,7 @@ ENGINE_TUPLES = 400_000
 
 def run(scenario: str | None, progress: Progress) -> list[Result]:
     """Measure one scenario, or all."""
-    chosen = [scenario] if scenario else list(SCENARIOS)
-    measures = {"exp1": exp1, "stable": stable, "loop": loop}
-    results: list[Result] = []
-    for done, name in enumerate(chosen):
-        progress(done, len(chosen), name)
-        results += measures[name]()
-    progress(len(chosen), len(chosen))
-    return results
+    return run_each({"exp1": exp1, "stable": stable, "loop": loop}, scenario, progress)
 
 
 def exp1() -> list[Result]:

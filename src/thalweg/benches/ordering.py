@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import time
 from statistics import median
-from typing import TYPE_CHECKING
 
+from thalweg.benches import Progress, run_each
 from thalweg.results import Result, at_least, at_most
-
-if TYPE_CHECKING:
-    from thalweg.benches import Progress
 
 NAME = "ordering"
 SUMMARY = "cost of A-Greedy's bookkeeping, rate of the lab's engine, overhead on a stable stream"
@@ -23,14 +20,7 @@ TUPLES = 4_000_000  # a turn
 
 def run(scenario: str | None, progress: Progress) -> list[Result]:
     """Measure one scenario, or all."""
-    chosen = [scenario] if scenario else list(SCENARIOS)
-    measures = {"update": update, "engine": engine, "overhead": overhead}
-    results: list[Result] = []
-    for done, name in enumerate(chosen):
-        progress(done, len(chosen), name)
-        results += measures[name]()
-    progress(len(chosen), len(chosen))
-    return results
+    return run_each({"update": update, "engine": engine, "overhead": overhead}, scenario, progress)
 
 
 def update() -> list[Result]:

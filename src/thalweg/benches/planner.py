@@ -6,10 +6,10 @@ import time
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
+from thalweg.benches import Progress, run_each
 from thalweg.results import Result, at_most
 
 if TYPE_CHECKING:
-    from thalweg.benches import Progress
     from thalweg.joinorder import JoinGraph, Planner
 
 NAME = "planner"
@@ -31,14 +31,8 @@ def run(scenario: str | None, progress: Progress) -> list[Result]:
     from thalweg.kernels import compile_kernels
 
     compile_kernels()
-    chosen = [scenario] if scenario else list(SCENARIOS)
     measures = {"dmjoin": dmjoin, "q-aware": q_aware, "tree-opt": tree_opt, "complete": complete}
-    results: list[Result] = []
-    for done, name in enumerate(chosen):
-        progress(done, len(chosen), name)
-        results += measures[name]()
-    progress(len(chosen), len(chosen))
-    return results
+    return run_each(measures, scenario, progress)
 
 
 def dmjoin() -> list[Result]:

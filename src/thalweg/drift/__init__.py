@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Any
 
 from thalweg.drift.adwin import Adwin
@@ -16,6 +15,7 @@ from thalweg.drift.martingale import Martingale
 from thalweg.drift.monitor import Monitor, Shift
 from thalweg.drift.none import NoDetector
 from thalweg.drift.watched import Drift, Watched
+from thalweg.registry import find
 
 DETECTORS: tuple[type[Detector], ...] = (BCS, Martingale, Adwin, NoDetector)
 
@@ -26,12 +26,7 @@ def detector(name: str, **options: Any) -> Detector:  # noqa: ANN401 - the detec
     >>> detector("bcs", h=50).name
     'bcs'
     """
-    by_name = {one.name: one for one in DETECTORS}
-    if name not in by_name:
-        near = get_close_matches(name, by_name, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise ValueError(f"there is no detector {name!r}{hint} Detectors: {', '.join(by_name)}")
-    return by_name[name](**options)
+    return find(name, DETECTORS, "detector")(**options)
 
 
 __all__ = [

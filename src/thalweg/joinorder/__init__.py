@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Any
 
 from thalweg.joinorder.cost import Cost, Measure, Prices, order_cost
@@ -24,6 +23,7 @@ from thalweg.joinorder.sifting import Sifting
 from thalweg.joinorder.steady import Steady
 from thalweg.joinorder.text import Equalities
 from thalweg.joinorder.tree_opt import TreeOpt
+from thalweg.registry import find
 
 PLANNERS: tuple[type[Planner], ...] = (
     Exhaustive,
@@ -46,12 +46,7 @@ def planner(name: str, **options: Any) -> Planner:  # noqa: ANN401 - each planne
     R2 → R1 → R3  (243 tuples/s)
     R3 → R2 → R1  (342 tuples/s)
     """
-    by_name = {one.name: one for one in PLANNERS}
-    if name not in by_name:
-        near = get_close_matches(name, by_name, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ";"
-        raise ValueError(f"there is no planner {name!r}{hint} Planners: {', '.join(by_name)}")
-    return by_name[name](**options)
+    return find(name, PLANNERS, "planner")(**options)
 
 
 __all__ = [

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Any
 
 from thalweg.ordering.a_greedy import AGreedy
@@ -22,6 +21,7 @@ from thalweg.ordering.profile import Profile, ProfileError
 from thalweg.ordering.sampling import Sampler
 from thalweg.ordering.static_greedy import StaticGreedy, greedy_order
 from thalweg.ordering.sweep import Sweep
+from thalweg.registry import find
 
 POLICIES: tuple[type[Policy], ...] = (
     AsWritten,
@@ -42,12 +42,7 @@ def policy(name: str, filters: int, **options: Any) -> Policy:  # noqa: ANN401 -
     >>> policy("a-greedy", 3, pinned=[0]).order
     (0, 1, 2)
     """
-    by_name = {one.name: one for one in POLICIES}
-    if name not in by_name:
-        near = get_close_matches(name, by_name, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"there is no policy {name!r}{hint} Policies: {', '.join(by_name)}")
-    return by_name[name](filters, **options)
+    return find(name, POLICIES, "policy")(filters, **options)
 
 
 __all__ = [

@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Any
 
+from thalweg.registry import find
 from thalweg.routing.class_router import ClassRouter, RoutingError
 from thalweg.routing.content_knows import ContentKnows
 from thalweg.routing.content_learns import ContentLearns
@@ -33,12 +33,7 @@ def router(name: str, operators: int, **options: Any) -> Router:  # noqa: ANN401
     >>> router("wscq", 3, costs=[1, 2, 3]).name
     'wscq'
     """
-    by_name = {one.name: one for one in ROUTERS}
-    if name not in by_name:
-        near = get_close_matches(name, by_name, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise ValueError(f"there is no router {name!r}{hint} Routers: {', '.join(by_name)}")
-    return by_name[name](operators, **options)
+    return find(name, ROUTERS, "router")(operators, **options)
 
 
 __all__ = [

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from thalweg.drift import DETECTORS, Detector, NoDetector, detector
 from thalweg.ordering import POLICIES, Policy
 from thalweg.ordering import policy as policy_by_name
 from thalweg.ordering.sampling import FULL
+from thalweg.registry import hint
 from thalweg.spark.forms import Form, NativeForm
 from thalweg.spark.predicates import (
     FunctionPredicate,
@@ -63,9 +63,8 @@ def constraints(predicates: Sequence[Predicate], forms: Sequence[Form]) -> dict[
         for other in one.after:
             name = other.name if isinstance(other, Predicate) else other
             if name not in names:
-                near = get_close_matches(name, names, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
-                raise ValueError(f"predicate {one.name!r} is to run after {name!r}, which is not in the query{hint}")
+                missing = f"predicate {one.name!r} is to run after {name!r}, which is not in the query"
+                raise ValueError(f"{missing}{hint(name, names)}")
             after.setdefault(number, []).append(names.index(name))
     pinned = [
         number
@@ -106,12 +105,9 @@ def check_columns(frame: DataFrame, predicates: Sequence[Predicate], others: Seq
             try:
                 _ = frame.select(column).schema
             except AnalysisException:
-                near = get_close_matches(column, frame.columns, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
                 there = ", ".join(frame.columns)
-                raise ValueError(
-                    f"predicate {one.name!r} needs a column {column!r}; the DataFrame has {there}{hint}"
-                ) from None
+                needs = f"predicate {one.name!r} needs a column {column!r}; the DataFrame has {there}"
+                raise ValueError(f"{needs}{hint(column, frame.columns)}") from None
         raise
     types = dict(zip(dict.fromkeys(column for _, column in wanted), selected.fields, strict=False))
     for one in predicates:

@@ -322,7 +322,7 @@ def prefix_match(
 
 
 def any_of(*members: Any, name: str | None = None, **options: Any) -> AnyOfPredicate:  # noqa: ANN401 - as in `where`
-    """Whether at least one member is true: one predicate, whose inner order adapts as well.
+    """Whether at least one member is true: one predicate. If it runs in Python, its inner order adapts as well.
 
     >>> any_of("a > 1", "b > 1").name
     'a > 1 or b > 1'

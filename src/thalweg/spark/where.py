@@ -78,14 +78,8 @@ class Where:
     @property
     def plan(self) -> Plan:
         """How the predicates run at present."""
-        return Plan(
-            self.key,
-            stages_of(self.order, self.forms),
-            self.forms,
-            self.specify,
-            self.on_error,
-            self.quarantine_columns,
-        )
+        stages = stages_of(self.order, self.forms)
+        return Plan(self.key, stages, self.forms, self.specify, self.on_error, self.quarantine_columns)
 
     def choose_unsampled(self) -> None:
         """An order without knowing anything: what is surely cheap first, Python last, and as written otherwise."""
@@ -338,10 +332,27 @@ def make_where(
     if frame is not None and quarantine is not None:
         taken = [column for form in forms if isinstance(form, PythonForm) for column in form.columns]
         made.quarantine = folder_of(frame, os.fspath(quarantine), list(dict.fromkeys([*taken, *quarantine_columns])))
+    if on_error == "quarantine":
+        check_python_is_last(made)
     _wheres[key] = made
     while len(_wheres) > MOST_WHERES:
         _wheres.popitem(last=False)
     return made
+
+
+def check_python_is_last(made: Where) -> None:
+    """Refuse constraints that put something behind a Python predicate of a query with a quarantine.
+
+    Workers write it, and a worker cannot know whether a later stage would have rejected the row.
+    """
+    required = made.required.tolist()
+    for one, form in enumerate(made.forms):
+        for earlier, other in enumerate(made.forms):
+            if not isinstance(form, PythonForm) and isinstance(other, PythonForm) and required[one] >> earlier & 1:
+                raise ValueError(
+                    f"{made.predicates[one].name!r} has to run after {made.predicates[earlier].name!r}, which runs in "
+                    f"Python: with on_error='quarantine' take pinned, deterministic=False or after= off"
+                )
 
 
 def decide(made: Where, frame: DataFrame, *, sample: bool | None = None) -> None:
