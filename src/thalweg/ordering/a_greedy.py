@@ -19,11 +19,11 @@ from thalweg.ordering.types import Integers
 @inlined
 def violation(window: Window, state: State, last: int) -> int:
     """The first position that breaks the greedy invariant, or -1; positions up to `last` may (figure 4, equation 4)."""
-    counts, order, mean_time = state.counts, state.order, window.mean_time
+    order, mean_time = state.order, window.mean_time
     for row in range(min(last + 1, order.size - 1)):
-        least = rank(counts, order, mean_time, row, row) / state.alpha
+        least = rank(state, mean_time, row, row) / state.alpha
         for position in range(row + 1, order.size):
-            better = least < rank(counts, order, mean_time, row, position)
+            better = least < rank(state, mean_time, row, position)
             if better and may_move(order, state.required, position, row):
                 return row
     return -1
@@ -46,7 +46,7 @@ def correct(window: Window, state: State, start: int) -> None:
         for position in range(row, filters):
             if state.required[order[position]] & ~before:
                 continue
-            if best < 0 or rank(view, order, mean_time, row, position) > rank(view, order, mean_time, row, best):
+            if best < 0 or rank(state, mean_time, row, position) > rank(state, mean_time, row, best):
                 best = position
         if best > row:
             for above in range(row + 1):

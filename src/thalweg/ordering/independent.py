@@ -17,11 +17,11 @@ from thalweg.ordering.profile import Batch, Window
 @inlined
 def violation(window: Window, state: State) -> int:
     """The first position at which a later filter should run instead, or -1 (definition 6.1)."""
-    counts, order, mean_time = state.counts, state.order, window.mean_time
+    order, mean_time = state.order, window.mean_time
     for position in range(order.size - 1):
-        least = rank(counts, order, mean_time, 0, position) / state.alpha
+        least = rank(state, mean_time, 0, position) / state.alpha
         for later in range(position + 1, order.size):
-            better = least < rank(counts, order, mean_time, 0, later)
+            better = least < rank(state, mean_time, 0, later)
             if better and may_move(order, state.required, later, position):
                 return position
     return -1
@@ -35,7 +35,7 @@ def correct(window: Window, state: State, start: int) -> None:
     for position in range(start, order.size - 1):
         best = position
         for later in range(position + 1, order.size):
-            better = rank(counts, order, mean_time, 0, later) > rank(counts, order, mean_time, 0, best)
+            better = rank(state, mean_time, 0, later) > rank(state, mean_time, 0, best)
             if better and may_move(order, state.required, later, position):
                 best = later
         number = counts[0, best]

@@ -18,10 +18,10 @@ from thalweg.ordering.types import Integers
 @inlined
 def violation(window: Window, state: State) -> int:
     """The first position whose neighbour should run before it, or -1 (definition 7.1)."""
-    counts, order, mean_time = state.counts, state.order, window.mean_time
+    order, mean_time = state.order, window.mean_time
     for position in range(order.size - 1):
-        least = rank(counts, order, mean_time, position, position) / state.alpha
-        better = least < rank(counts, order, mean_time, position, position + 1)
+        least = rank(state, mean_time, position, position) / state.alpha
+        better = least < rank(state, mean_time, position, position + 1)
         if better and may_move(order, state.required, position + 1, position):
             return position
     return -1

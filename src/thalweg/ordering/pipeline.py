@@ -24,8 +24,6 @@ SLICE_SECONDS = 10e-3  # that a slice takes, so that an order that has become ba
 LEAST_SECONDS = 1e-9
 STEADY = 1000  # rows after which the time a row takes is known
 PROFILE_SHARE = 0.01  # of the filters' own time that profiling may take, once the policy has had a look
-EARLY_SHARE = 0.03  # and that it may take besides while little is known
-EARLY_SECONDS = 0.2  # which is for so long
 MOST_RESTARTS = 20  # that are remembered
 FIRST_LOOK = 64  # profile tuples that are made whatever they cost
 
@@ -85,7 +83,7 @@ class Pipeline:
         self._stamp = stamp
         self._clock = clock
         self._slices = 0
-        self._recent_rows = self._recent_seconds = 0.0
+        self._recent_rows = self._recent_seconds = self._spent = 0.0
         self._began = 0.0, 0.0  # the filters' and the profiling's time when there was nothing to know yet
         self._start = 0  # of the slice in its batch
         self._watches = tuple(Stopwatch() for _ in filters)
@@ -136,8 +134,7 @@ class Pipeline:
 
     def _keep(self, rows: Rows) -> Booleans:
         policy = self.policy
-        evaluated, dropped = np.zeros(policy.filters, np.int64), np.zeros(policy.filters, np.int64)
-        seconds = np.zeros(policy.filters)
+        evaluated, dropped, seconds = [0] * policy.filters, [0] * policy.filters, [0.0] * policy.filters
         part, alive = rows, None  # all of them
         profiled: list[tuple[int, tuple[int, ...], Integers]] = []  # who dropped them, who is to look too, which rows
         may_profile = self._may_profile()
@@ -153,14 +150,16 @@ class Pipeline:
             if may_profile and (chosen := policy.sampler.choose(count - kept)).size:
                 gone = np.flatnonzero(~passed)[chosen]
                 profiled.append((one, policy.needs(position), gone if alive is None else alive[gone]))
-            alive = np.flatnonzero(passed) if alive is None else alive[passed]
+            alive = passed.nonzero()[0] if alive is None else alive[passed]
             part = rows[alive]
+        spent = sum(seconds)
         self.tuples += len(rows)
         self.evaluated += evaluated
         self.dropped += dropped
         self.seconds += seconds
+        self._spent += spent
         self._recent_rows = 0.5 * self._recent_rows + len(rows)
-        self._recent_seconds = 0.5 * self._recent_seconds + float(seconds.sum())
+        self._recent_seconds = 0.5 * self._recent_seconds + spent
         if profiled:
             before = self._clock()
             self._profile(rows, profiled)
@@ -179,7 +178,7 @@ class Pipeline:
         self.restarts.append((self.tuples, len(self.policy.profile)))
         self.policy.forget()
         self._slices = SINGLES
-        self._began = float(self.seconds.sum()), self.profile_seconds
+        self._began = self._spent, self.profile_seconds
         for watch in self._watches:
             watch.forget()
 
@@ -187,9 +186,7 @@ class Pipeline:
         """Whether profiling has stayed within its share; where filters are cheap, their order matters little."""
         if len(self.policy.profile) < FIRST_LOOK:
             return True
-        elapsed = float(self.seconds.sum()) - self._began[0]
-        share = PROFILE_SHARE * elapsed + EARLY_SHARE * min(elapsed, EARLY_SECONDS)
-        return self.profile_seconds - self._began[1] <= share
+        return self.profile_seconds - self._began[1] <= PROFILE_SHARE * (self._spent - self._began[0])
 
     def _profile(self, rows: Rows, profiled: list[tuple[int, tuple[int, ...], Integers]]) -> None:
         """Evaluate chosen rows on what the policy asks for, and show it the outcome in the rows' order."""

@@ -36,6 +36,7 @@ class State(NamedTuple):
     stage: Integers  # Sweep: the profiled position, profile tuples in this stage
     trace: Integers  # how often the order changed; when, where and for which filter it last did
     alpha: float  # thrash avoidance
+    prior: float  # tuples that each filter is thought to drop besides those in the window
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,9 @@ class Change:
 
 
 @inlined
-def rank(view: Integers, order: Integers, mean_time: Floats, row: int, position: int) -> float:
+def rank(state: State, mean_time: Floats, row: int, position: int) -> float:
     """Drops per unit of time of the filter at a position, among tuples that the positions before `row` let pass."""
-    return view[row, position] / mean_time[order[position]]  # type: ignore[no-any-return]
+    return (state.counts[row, position] + state.prior) / mean_time[state.order[position]]  # type: ignore[no-any-return]
 
 
 @inlined
@@ -120,6 +121,9 @@ class Policy:
         Whether p falls while nothing changes; each policy has its own default.
     alpha
         Thrash avoidance: an order changes only for a gain of more than 1/alpha.
+    prior
+        How many tuples each filter is thought to drop besides those in the profile; 0 as in the paper. With more, cheap
+        filters come first where little was seen yet.
     seed
         Seed of every random choice.
     """
@@ -142,10 +146,13 @@ class Policy:
         p: float | None = None,
         adaptive_p: bool | None = None,
         alpha: float = 0.9,
+        prior: float = 0.0,
         seed: int = 0,
     ) -> None:
         if not 0.0 < alpha <= 1.0:
             raise ValueError(f"alpha is above 0 and at most 1, not {alpha}")
+        if not 0.0 <= prior < math.inf:
+            raise ValueError(f"the prior is a number of tuples, 0 or more, not {prior}")
         required = required_before(filters, after, pinned)
         self.profile = Profile(filters, self.default_window if window is None else window, max_age, costs)
         self.sampler = Sampler(
@@ -163,6 +170,7 @@ class Policy:
             stage=np.array([1, 0], np.int64),
             trace=np.zeros(5, np.int64),
             alpha=alpha,
+            prior=float(prior),
         )
         self.moved = False  # whether the last `observe` saw that something has changed
         self.random = np.random.default_rng(seed)

@@ -30,6 +30,8 @@ ENOUGH = 50  # evaluations in a block below which a filter's rates say nothing
 NEVER = 1 << 62
 WARM_UP = 64  # the first dropped tuples, all profiled: a bad first order must not last
 
+NONE: Integers = np.zeros(0, np.int64)
+
 PROBABILITY, FULL, LOGGED, LOG = range(4)
 EVALUATED, DROPPED, SECONDS = 0, 1, 2
 GAP, SUSPICIONS, HOLD, WARMING = range(4)
@@ -173,7 +175,11 @@ class Sampler:
 
     def choose(self, dropped: int) -> Integers:
         """Which of the next dropped tuples to profile, as indices; the count goes on from call to call."""
-        counters, chosen, place = self.arrays.counters, [], 0
+        counters = self.arrays.counters
+        if counters[GAP] >= dropped:
+            counters[GAP] -= dropped
+            return NONE
+        chosen, place = [], 0
         while place + counters[GAP] < dropped:
             place += int(counters[GAP])
             chosen.append(place)

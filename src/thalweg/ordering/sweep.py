@@ -41,10 +41,8 @@ def adapt(window: Window, state: State, batch: Batch) -> bool:
         stage[COLLECTED] += 1
         moved = False
         for row in range(column):
-            least = rank(state.counts, order, window.mean_time, row, row) / state.alpha
-            if least < rank(state.counts, order, window.mean_time, row, column) and may_move(
-                order, state.required, column, row
-            ):
+            least = rank(state, window.mean_time, row, row) / state.alpha
+            if least < rank(state, window.mean_time, row, column) and may_move(order, state.required, column, row):
                 displaced = order[row]
                 move(order, column, row)
                 log_change(window, state, row, displaced)

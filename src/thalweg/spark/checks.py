@@ -24,6 +24,9 @@ from thalweg.spark.predicates import (
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
+
+PRIOR = 1.0  # tuple that each predicate is thought to drop besides those seen, see decision 0029
 
 
 def policy_of(choice: str | Policy | type[Policy]) -> tuple[type[Policy], dict[str, Any]]:
@@ -36,11 +39,12 @@ def policy_of(choice: str | Policy | type[Policy]) -> tuple[type[Policy], dict[s
             "p": float(sampler.arrays.probability[FULL]),
             "adaptive_p": sampler.adaptive,
             "alpha": choice.state.alpha,
+            "prior": choice.state.prior,
         }
     if isinstance(choice, type) and issubclass(choice, Policy):
-        return choice, {}
+        return choice, {"prior": PRIOR}
     if isinstance(choice, str):
-        return type(policy_by_name(choice, 1)), {}
+        return type(policy_by_name(choice, 1)), {"prior": PRIOR}
     raise TypeError(
         f"policy is a name, a policy or its class, not {choice!r}; names: {', '.join(p.name for p in POLICIES)}"
     )
@@ -98,8 +102,11 @@ def check_columns(frame: DataFrame, predicates: Sequence[Predicate], others: Seq
     from pyspark.errors import AnalysisException
 
     wanted = [(one, column) for one in predicates for part in parts_of(one) for column in columns_of(part)]
+    names = list(dict.fromkeys(column for _, column in wanted))
+    if not names and not others:
+        return
     try:
-        selected = frame.select(*dict.fromkeys(column for _, column in wanted), *others).schema
+        types = types_of(frame, [*names, *others])
     except AnalysisException:
         for one, column in wanted:
             try:
@@ -109,10 +116,19 @@ def check_columns(frame: DataFrame, predicates: Sequence[Predicate], others: Seq
                 needs = f"predicate {one.name!r} needs a column {column!r}; the DataFrame has {there}"
                 raise ValueError(f"{needs}{hint(column, frame.columns)}") from None
         raise
-    types = dict(zip(dict.fromkeys(column for _, column in wanted), selected.fields, strict=False))
     for one in predicates:
         for part in parts_of(one):
-            check_types(part, [types[column].dataType for column in columns_of(part)])
+            check_types(part, [types[column] for column in columns_of(part)])
+
+
+def types_of(frame: DataFrame, columns: Sequence[str]) -> dict[str, DataType]:
+    """The types of columns, nested fields too. Spark refuses those that are not there."""
+    plain = {field.name: field.dataType for field in frame.schema.fields}
+    if len({name.lower() for name in plain}) == len(frame.columns) and all(
+        column in plain and column.isidentifier() for column in columns
+    ):
+        return plain  # no need to ask Spark
+    return {column: field.dataType for column, field in zip(columns, frame.select(*columns).schema.fields, strict=True)}
 
 
 def check_types(one: Predicate, types: Sequence[Any]) -> None:

@@ -8,7 +8,7 @@ import operator
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ import pyarrow as pa
 from thalweg.spark.any_of import AnyOf
 from thalweg.spark.catalyst import Facts, facts_of
 from thalweg.spark.fused import PolicySpec
-from thalweg.spark.judges import TRUE, CodeJudge, FunctionJudge, Judge, NotJudge, Takes
+from thalweg.spark.judges import FALSE, TRUE, CodeJudge, FunctionJudge, Judge, NotJudge, Takes
 from thalweg.spark.keys import KeySet
 from thalweg.spark.native import code_of, condition_of, opaque_truth
 from thalweg.spark.predicates import (
@@ -43,10 +43,15 @@ class NativeForm:
     """A condition in Spark. Only `strict` may raise; `raised` is None where nothing can."""
 
     true: Column
-    false: Column
+    negate: Callable[[], Column]
     raised: Column | None
     strict: Column
     facts: Facts
+
+    @cached_property
+    def false(self) -> Column:
+        """Made only where it is needed: every step of a Column is a call of the JVM."""
+        return self.negate()
 
     @property
     def stays(self) -> Column:
@@ -83,7 +88,7 @@ def forms_of(
     known = Known()
     if frame is not None and conditions:
         facts = facts_of(frame, [condition_of(one.condition) for one in conditions])
-        known = Known({id(one): fact for one, fact in zip(conditions, facts, strict=True)}, opaque_truth(frame))
+        known = Known({id(one): fact for one, fact in zip(conditions, facts, strict=True)}, frame)
     forms: list[Form] = []
     for one in predicates:
         native = _native(known, one)
@@ -99,7 +104,12 @@ class Known:
     """What is known of the conditions of a query, by the predicates' identity."""
 
     facts: dict[int, Facts] = field(default_factory=dict)
-    opaque: Column | None = None  # a condition that is always true, which Spark does not know
+    frame: DataFrame | None = None
+
+    @cached_property
+    def opaque(self) -> Column | None:
+        """A condition that is always true, which Spark does not know."""
+        return None if self.frame is None else opaque_truth(self.frame)
 
 
 def _native(known: Known, predicate: Predicate) -> NativeForm | None:
@@ -109,12 +119,12 @@ def _native(known: Known, predicate: Predicate) -> NativeForm | None:
     if isinstance(predicate, ExpressionPredicate):
         condition, facts = condition_of(predicate.condition), known.facts[id(predicate)]
         if facts.safe or not facts.deterministic or known.opaque is None:
-            return NativeForm(condition, ~condition, None, condition, facts)
+            return NativeForm(condition, lambda: ~condition, None, condition, facts)
         code = code_of(condition, known.opaque)
-        return NativeForm(code == TRUE, code == 0, code.isNull(), condition, facts)
+        return NativeForm(code == TRUE, lambda: code == FALSE, code.isNull(), condition, facts)
     if isinstance(predicate, NotPredicate):
         of = _native(known, predicate.of)
-        return of and NativeForm(of.false, of.true, of.raised, ~of.strict, of.facts)
+        return of and NativeForm(of.false, lambda: of.true, of.raised, ~of.strict, of.facts)
     if isinstance(predicate, AnyOfPredicate):
         found = [_native(known, one) for one in predicate.members]
         members = [one for one in found if one is not None]
@@ -129,7 +139,7 @@ def _native(known: Known, predicate: Predicate) -> NativeForm | None:
         )
         return NativeForm(
             true=true,
-            false=reduce(operator.and_, (one.false for one in members)),
+            negate=lambda: reduce(operator.and_, (one.false for one in members)),
             raised=~f.coalesce(true, f.lit(False)) & reduce(operator.or_, raised) if raised else None,  # noqa: FBT003
             strict=reduce(operator.or_, (one.strict for one in members), true) if raised else true,
             facts=facts,

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from thalweg.ordering.types import Booleans, Integers
 
@@ -26,46 +27,57 @@ class PredicateError(Exception):
 
 
 class View:
-    """Some rows of some columns; columns are cut to the rows only when somebody looks at them."""
+    """Some rows of a batch's columns; columns are cut to the rows only when somebody looks at them."""
 
-    def __init__(self, columns: Sequence[pa.Array], rows: Integers | None = None, start: int = 0) -> None:
+    def __init__(
+        self,
+        columns: Sequence[pa.Array],
+        rows: slice | Integers | None = None,
+        numbers: dict[int, NDArray[Any] | None] | None = None,
+    ) -> None:
         self._columns = columns
-        self._rows = rows
-        self._start = start
-        self._cut: dict[int, pa.Array] = {}
+        self._rows = slice(0, len(columns[0])) if rows is None else rows
+        self._numbers = {} if numbers is None else numbers  # whole columns, for all views of the batch
 
     def __len__(self) -> int:
-        return len(self._columns[0]) if self._rows is None else self._rows.size
+        return self._rows.stop - self._rows.start if isinstance(self._rows, slice) else self._rows.size
 
     def __getitem__(self, which: slice | Integers) -> View:
+        rows = self._rows
+        if not isinstance(rows, slice):
+            return View(self._columns, rows[which], self._numbers)
         if isinstance(which, slice):
             start, stop, _ = which.indices(len(self))
-            if self._rows is not None:
-                return View(self._columns, self._rows[which], self._start)
-            return View([column.slice(start, stop - start) for column in self._columns], None, self._start + start)
-        return View(self._columns, which if self._rows is None else self._rows[which], self._start)
+            return View(self._columns, slice(rows.start + start, rows.start + stop), self._numbers)
+        return View(self._columns, which + rows.start if rows.start else which, self._numbers)
 
     @property
     def positions(self) -> Integers:
         """Where the rows are in the batch."""
-        return self._start + (np.arange(len(self)) if self._rows is None else self._rows)
+        return np.arange(self._rows.start, self._rows.stop) if isinstance(self._rows, slice) else self._rows
 
     def column(self, number: int) -> pa.Array:
         """One column, these rows."""
         whole = self._columns[number]
-        if self._rows is None:
-            return whole
-        if number not in self._cut:
-            if is_plain(whole):  # NumPy takes rows of plain numbers several times faster than Arrow
-                self._cut[number] = pa.array(whole.to_numpy()[self._rows], whole.type)
-            else:
-                self._cut[number] = whole.take(pa.array(self._rows))
-        return self._cut[number]
+        if isinstance(self._rows, slice):
+            return whole.slice(self._rows.start, len(self))
+        numbers = self._plain(number)
+        if numbers is None:
+            return whole.take(pa.array(self._rows))
+        return pa.array(numbers[self._rows], whole.type)  # several times faster than Arrow's own
 
+    def numbers(self, number: int) -> NDArray[Any]:
+        """One column as NumPy has it, these rows; NULLs as Arrow turns them."""
+        numbers = self._plain(number)
+        return self.column(number).to_numpy(zero_copy_only=False) if numbers is None else numbers[self._rows]
 
-def is_plain(column: pa.Array) -> bool:
-    """Whether a column is numbers without NULL, which Arrow and NumPy hold alike."""
-    return not column.null_count and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type))
+    def _plain(self, number: int) -> NDArray[Any] | None:
+        """The whole of a column that is numbers without NULL, which Arrow and NumPy hold alike."""
+        if number not in self._numbers:
+            column = self._columns[number]
+            plain = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+            self._numbers[number] = column.to_numpy() if plain and not column.null_count else None
+        return self._numbers[number]
 
 
 class Verdict(NamedTuple):
@@ -98,14 +110,18 @@ class FunctionJudge:
 
     def judge(self, view: View) -> Verdict:
         """Call the function; where it raises, find the rows it raises for."""
-        columns = [view.column(number) for number in self.columns]
-        if self._takes == "rows":
-            return self._each_row(columns)
         try:
+            if self._takes == "numpy":
+                result = self._function(*[view.numbers(number) for number in self.columns])
+                return as_verdict(result, len(view), self.name)
+            columns = [view.column(number) for number in self.columns]
+            if self._takes == "rows":
+                return self._each_row(columns)
             return as_verdict(self._call(columns), len(view), self.name)
         except PredicateError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever the user's function raises
+            columns = [view.column(number) for number in self.columns]
             true, null = np.zeros(len(view), np.bool_), np.zeros(len(view), np.bool_)
             reasons: dict[int, str] = {}
             self._isolate(columns, 0, error, (true, null, reasons))

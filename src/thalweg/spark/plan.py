@@ -49,7 +49,7 @@ def tag(key: str) -> Column:
     """
     from pyspark.sql import functions as f
 
-    return f.lit(f"thalweg:{key}").isNotNull()
+    return f.expr(f"'thalweg:{key}' is not null")
 
 
 @dataclass(frozen=True)
