@@ -94,6 +94,7 @@ def check(found: dict[str, Any]) -> None:
     assert found["rows"] > 0
     assert found["error"]
     assert found["dropped"] == 399
+    assert found["too_small"]
     assert found["cast"] == [row for row in range(3991, 4000) if row % 100 != 5]
     assert found["streamed"] == STREAMED
     assert found["stream_rows"] == 4000

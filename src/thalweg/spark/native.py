@@ -6,6 +6,9 @@ on rows that used to be rejected before they reached it. Where it might, it is e
 
 from __future__ import annotations
 
+import contextlib
+import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -80,7 +83,22 @@ def estimated_size(frame: DataFrame) -> int | None:
     if hasattr(frame, "_jdf"):
         size = int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))  # noqa: SLF001 - as above
         return size if size < 1 << 60 else None
-    return None
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):  # Connect tells it in words only
+        frame.explain(mode="cost")
+    return size_in(text.getvalue())
+
+
+def size_in(explained: str) -> int | None:
+    r"""The size in bytes of the outermost step of a plan that Spark explains with statistics.
+
+    >>> size_in("Filter (id > 3), Statistics(sizeInBytes=1.5 KiB)\n+- Range, Statistics(sizeInBytes=7.8 MiB)")
+    1536
+    """
+    found = re.search(r"sizeInBytes=([0-9.]+) ([KMGTPE]?)i?B", explained)
+    if found is None or found[2] == "E":  # what Spark says of a source that it knows nothing of
+        return None
+    return int(float(found[1]) * 1024 ** " KMGTP".index(found[2] or " "))
 
 
 def sample_rows(frame: DataFrame, conditions: Sequence[Column], columns: Sequence[str], size: int | None) -> Sample:

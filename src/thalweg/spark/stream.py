@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-SAMPLING_SHARE = 0.1  # of the time that micro-batches take, which looking at them first may take
+SAMPLING_SHARE = 0.05  # of the time that micro-batches take, which looking at them first may take
 SLOWER = 1.5  # times the usual time: a micro-batch that took as long makes the next one be looked at
 
 

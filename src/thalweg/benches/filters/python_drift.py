@@ -5,13 +5,14 @@ Two partitions hold half of each phase, so that each of two workers sees every c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import permutations
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from thalweg.benches.filters import plain
-from thalweg.benches.filters.race import AGAIN, THALWEG, Tick, compete
+from thalweg.benches.filters.race import AGAIN, THALWEG, Make, Tick, compete
 from thalweg.benches.filters.work import ByPhase, InOrder, bytes_of, expected_cost, predicates_of, tests_of
 from thalweg.results import Result
 
@@ -28,10 +29,12 @@ PARTITIONS = 2
 
 STATIC = "the best single static order"
 CLAIRVOYANT = "a clairvoyant"
+WATCHED = "Thalweg with drift='bcs'"
+AS_GOOD = 0.99  # times as fast: what a clock can tell
 
 
 def measure(spark: SparkSession, tick: Tick, *, rows: int = PHASE_ROWS, rounds: int = ROUNDS) -> list[Result]:
-    """Against the best order for the whole stream, and against one that knows each change; `rows` a phase."""
+    """Against the best order for the whole stream and one that knows each change; with a detector; `rows` a phase."""
     import thalweg as tw
 
     total = rows * len(SHIFTS)
@@ -46,19 +49,39 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = PHASE_ROWS, rounds: 
     knowing = by_phase([InOrder([part[one] for one in order]) for part, order in zip(tests, ideal, strict=True)])
     written = predicates_of(drifting)
 
-    def thalweg(frame: DataFrame) -> DataFrame:
-        return tw.where(frame, *written)
+    def thalweg(frame: DataFrame, drift: str = "none", predicates: Sequence[Any] = written) -> DataFrame:
+        return tw.where(frame, *predicates, drift=drift)
 
-    contenders = {
+    contenders: dict[str, Make] = {
         THALWEG: thalweg,
         AGAIN: thalweg,
+        WATCHED: partial(thalweg, drift="bcs"),
         STATIC: lambda frame: plain.chain(frame, [InOrder([drifting[one] for one in static])]),
         CLAIRVOYANT: lambda frame: plain.chain(frame, [knowing]),
     }
     note = f"{len(SHIFTS)} phases of {rows:,} rows over {PARTITIONS} partitions, cold, both others fused by hand"
     frame, small = (spark.range(0, size, 1, PARTITIONS) for size in (total, total // 20))
-    found = compete(NAME, frame, contenders, rounds, tick, note, small=small)
-    return [found.faster(STATIC, 1.5), found.faster(CLAIRVOYANT, 0.9), found.control()]
+
+    def half(number: int) -> Tick:
+        return lambda done, all_of_it: tick(number * all_of_it + done, 2 * all_of_it)
+
+    found = compete(NAME, frame, contenders, rounds, half(0), note, small=small)
+    quiet = predicates_of(tests[0])
+    steady: dict[str, Make] = {
+        THALWEG: partial(thalweg, predicates=quiet),
+        AGAIN: partial(thalweg, predicates=quiet),
+        WATCHED: partial(thalweg, drift="bcs", predicates=quiet),
+    }
+    note = f"{total:,} rows over {PARTITIONS} partitions, cold"
+    still = compete(NAME, frame, steady, rounds, half(1), note, small=small, label="nothing changes")
+    return [
+        found.faster(STATIC, 1.5),
+        found.faster(CLAIRVOYANT, 0.9),
+        found.faster(THALWEG, AS_GOOD, who=WATCHED),
+        found.control(),
+        still.faster(THALWEG, AS_GOOD, who=WATCHED),
+        still.control(),
+    ]
 
 
 def _shifted(values: tuple[float, ...], shift: int) -> tuple[float, ...]:
