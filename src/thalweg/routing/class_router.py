@@ -161,6 +161,11 @@ class ClassRouter:
         return len(self.policies)
 
     @property
+    def in_use(self) -> tuple[str, ...]:
+        """The names of the classifier's attributes; none while one order is best."""
+        return () if self.classifier is None else tuple(self.attributes[one] for one in self.classifier.cells.attributes)
+
+    @property
     def nbytes(self) -> int:
         """The memory of samples, classes and profiles, in bytes."""
         profiles = sum(array.nbytes for one in self.policies for array in one.profile.arrays[:-1])
@@ -246,7 +251,8 @@ class ClassRouter:
         """Learn what another process knows of the query: its classes if there are none here, its sample if larger."""
         if (other.attributes, other.filters) != (self.attributes, self.filters):
             raise ValueError("only a router of the same filters and attributes can be learnt from")
-        if len(other.sample) > len(self.sample):
+        if len(other.sample) > len(self.sample):  # instead of the own, as that may be in it already
+            self.sample.keep(0)
             self.sample.insert(other.sample.masks, other.sample.codes, other.sample.numbers)
         if self.classifier is None and other.classifier is not None:
             for policy in other.policies[1:]:

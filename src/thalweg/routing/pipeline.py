@@ -7,6 +7,7 @@ What is kept depends neither on classes nor on orders.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -61,6 +62,7 @@ class RoutedPipeline(Pipeline):
         self.router = router
         self.split_seconds = 0.0  # spent on telling classes apart
         self.choose_seconds = 0.0  # and on choosing classifiers
+        self.rows_by: Counter[tuple[str, ...]] = Counter()  # rows by classifier since the first, () for one order
         self._last_choice = 0.0  # seconds that it took
         self._columns: Columns = {}
         self._rows: Integers | None = None  # of the class that runs; None: all
@@ -74,6 +76,8 @@ class RoutedPipeline(Pipeline):
         self._columns, self.policy = columns, self.router.overall
         self._profiled.clear()  # of a batch in which a filter failed
         tuples, dropped = self.tuples, int(self.dropped.sum())
+        if self.router.version or self.rows_by:
+            self.rows_by[self.router.in_use] += len(rows)
         if self.router.classifier is None or self._slices < SINGLES:
             kept, overhead = super().keep(rows), 0.0
             self._remember(has_learnt=True)

@@ -18,6 +18,7 @@ import pyarrow as pa
 from thalweg.spark.forms import Form, JoinForm, NativeForm, PythonForm
 from thalweg.spark.fused import FusedSpec, fused
 from thalweg.spark.judges import Judge
+from thalweg.spark.routes import Routes
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -65,6 +66,7 @@ class Plan:
     specify: Callable[[Sequence[int]], FusedSpec]
     on_error: str
     extra_columns: tuple[str, ...] = ()  # that the quarantine wants besides
+    routes: Routes | None = None  # the columns that may tell classes apart
 
     def apply(self, frame: DataFrame) -> DataFrame:
         """The rows that all predicates keep."""
@@ -162,13 +164,21 @@ class Plan:
             )
             for form in forms
         ]
+        routed = self.routes.attributes if self.routes is not None and len(forms) > 1 else ()
+        brought = [name for name in routed if name not in names]
+        everything = [*names, *("" for _ in codes), *brought]
         spec = replace(
             self.specify(stage.predicates),
             judges=JudgeMaker(places),
             columns=tuple(names),
             puts_off_errors=puts_off_errors,
+            attributes={name: everything.index(name) for name in routed},
         )
-        return _udf(spec, stays=stays)(*(f.col(name) for name in names), *(_code(code) for code in codes))
+        return _udf(spec, stays=stays)(
+            *(f.col(name) for name in names),
+            *(_code(code) for code in codes),
+            *(self.routes.brought(name) for name in brought if self.routes is not None),
+        )
 
 
 def _guarded(condition: Column, guard: Column | None) -> Column:

@@ -32,6 +32,7 @@ from thalweg.spark.native import SMALL_INPUT, Sample, estimated_size, sample_row
 from thalweg.spark.plan import Plan, stages_of
 from thalweg.spark.predicates import ExpressionPredicate, Predicate, as_predicate, columns_of, parts_of
 from thalweg.spark.quarantine import folder_of
+from thalweg.spark.routes import RouteBy, Routes, routes_of
 from thalweg.spark.state import PLAN, SUFFIX, WARM, Learned, StateError, StateFolder, digest, merge
 from thalweg.spark.trial import try_all
 
@@ -59,6 +60,7 @@ class Where:
     quarantine: str | None
     quarantine_columns: tuple[str, ...]
     folder: StateFolder
+    routes: Routes | None = None  # the columns that may tell classes of rows apart
     order: tuple[int, ...] = ()
     why: str = ""  # the order of the stages is as it is
     learned: Learned | None = None  # of all predicates together, from a sample
@@ -79,7 +81,7 @@ class Where:
     def plan(self) -> Plan:
         """How the predicates run at present."""
         stages = stages_of(self.order, self.forms)
-        return Plan(self.key, stages, self.forms, self.specify, self.on_error, self.quarantine_columns)
+        return Plan(self.key, stages, self.forms, self.specify, self.on_error, self.quarantine_columns, self.routes)
 
     def choose_unsampled(self) -> None:
         """An order without knowing anything: what is surely cheap first, Python last, and as written otherwise."""
@@ -192,6 +194,7 @@ def where(
     *predicates: Any,  # noqa: ANN401 - predicates, Columns and texts
     policy: str | Policy | type[Policy] = "a-greedy",
     drift: str | Detector = "none",
+    route_by: RouteBy = None,
     on_error: OnError = "raise",
     quarantine: str | os.PathLike[str] | None = None,
     quarantine_columns: Sequence[str] = (),
@@ -216,6 +219,9 @@ def where(
         What else watches for changes in the data, besides the counts of ordinary processing that always do: a detector
         of `thalweg.drift` or its name, ``"bcs"``, ``"martingale"`` or ``"adwin"``. It sees changes that hide behind
         other predicates, and gradual ones.
+    route_by
+        What may tell classes of rows apart, so that each has its own order: a column, a list of columns, or ``"auto"``
+        for those that predicates take to Python and some cheap ones. Classes are made where they surely save.
     on_error
         What becomes of a row that no predicate rejects and that one fails on: ``"raise"`` an error that names the
         predicate and the row, ``"drop"`` it, or ``"quarantine"`` it.
@@ -240,6 +246,7 @@ def where(
         predicates,
         policy=policy,
         drift=drift,
+        route_by=route_by,
         on_error=on_error,
         quarantine=quarantine,
         quarantine_columns=quarantine_columns,
@@ -276,6 +283,7 @@ def condition(
         checked,
         policy=policy,
         drift=drift,
+        route_by=None,
         on_error=on_error,
         quarantine=None,
         quarantine_columns=(),
@@ -293,6 +301,7 @@ def make_where(
     *,
     policy: str | Policy | type[Policy],
     drift: str | Detector,
+    route_by: RouteBy,
     on_error: OnError,
     quarantine: str | os.PathLike[str] | None,
     quarantine_columns: Sequence[str],
@@ -328,16 +337,22 @@ def make_where(
         quarantine=None if quarantine is None else os.fspath(quarantine),
         quarantine_columns=tuple(quarantine_columns),
         folder=folder,
+        routes=None if frame is None else routes_of(frame, route_by, python_columns(forms), kind, len(forms)),
     )
     if frame is not None and quarantine is not None:
-        taken = [column for form in forms if isinstance(form, PythonForm) for column in form.columns]
-        made.quarantine = folder_of(frame, os.fspath(quarantine), list(dict.fromkeys([*taken, *quarantine_columns])))
+        taken = dict.fromkeys([*python_columns(forms), *quarantine_columns])
+        made.quarantine = folder_of(frame, os.fspath(quarantine), list(taken))
     if on_error == "quarantine":
         check_python_is_last(made)
     _wheres[key] = made
     while len(_wheres) > MOST_WHERES:
         _wheres.popitem(last=False)
     return made
+
+
+def python_columns(forms: Sequence[Form]) -> list[str]:
+    """The columns that predicates take to Python."""
+    return [column for form in forms if isinstance(form, PythonForm) for column in form.columns]
 
 
 def check_python_is_last(made: Where) -> None:
