@@ -157,6 +157,7 @@ class Fused:
             costs=[None if np.isnan(cost) else float(cost) for cost in line.costs],
             call_costs=line.call_costs.tolist(),
             profile_seconds=line.profile_seconds,
+            profile_evaluations=line.extra_evaluations,
             changes=self.changes,
             drifts=self._drifts(),
             routing=routing_of(line) if isinstance(line, RoutedPipeline) else None,

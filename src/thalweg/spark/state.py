@@ -47,6 +47,7 @@ class Learned:
     costs: list[float | None] = field(default_factory=list)  # a row, None where nothing is known
     call_costs: list[float] = field(default_factory=list)
     profile_seconds: float = 0.0
+    profile_evaluations: int = 0  # rows that predicates looked at for profiling alone
     changes: list[dict[str, Any]] = field(default_factory=list)  # when, from which order to which, and why
     drifts: list[dict[str, Any]] = field(default_factory=list)  # changes in the data that were detected
     routing: dict[str, Any] | None = None  # classes and their orders, as `ClassRouter.explain` tells them
