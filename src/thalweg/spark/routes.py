@@ -65,7 +65,7 @@ def routes_of(
     return Routes((), {}, routes.left_out, off)
 
 
-def _named(frame: DataFrame, route_by: str | Sequence[str]) -> Routes:
+def _named(frame: DataFrame, route_by: object) -> Routes:
     """Exactly the columns that the user names."""
     from pyspark.errors import AnalysisException
 
@@ -102,13 +102,13 @@ def _chosen(frame: DataFrame, used: Sequence[str]) -> Routes:
             types[name] = kind
     count, brought = Counter(frame.columns), 0
     for one in frame.schema.fields:
-        name, kind = one.name, one.dataType.typeName()
+        name, type_name = one.name, one.dataType.typeName()
         if name in types or name in left_out:
             continue
         if reason := _refusal(one.dataType):
             left_out[name] = reason
-        elif kind not in CHEAP:
-            left_out[name] = f"a {kind} mostly has many values: write route_by={name!r} if it has few"
+        elif type_name not in CHEAP:
+            left_out[name] = f"a {type_name} mostly has many values: write route_by={name!r} if it has few"
         elif count[name] > 1 or not name.isidentifier():
             left_out[name] = "its name needs quotes or is not unique: write it into route_by= as Spark understands it"
         elif brought >= MOST_BROUGHT:
