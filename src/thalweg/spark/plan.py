@@ -7,14 +7,16 @@ A condition that is to run behind one of those is made to depend on its outcome,
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from thalweg.routing.branches import Branches
+from thalweg.spark.branching import branched
 from thalweg.spark.forms import Form, JoinForm, NativeForm, PythonForm
 from thalweg.spark.fused import FusedSpec, fused
 from thalweg.spark.judges import Judge
@@ -67,6 +69,7 @@ class Plan:
     on_error: str
     extra_columns: tuple[str, ...] = ()  # that the quarantine wants besides
     routes: Routes | None = None  # the columns that may tell classes apart
+    branches: Mapping[tuple[int, ...], Branches] = field(default_factory=dict)  # of some conditions of a stage
 
     def apply(self, frame: DataFrame) -> DataFrame:
         """The rows that all predicates keep."""
@@ -120,7 +123,17 @@ class Plan:
         ]
 
     def _native(self, stage: Stage) -> Column:
-        forms = [form for form in (self.forms[one] for one in stage.predicates) if isinstance(form, NativeForm)]
+        """The conditions of a stage, those that have branches last."""
+        for members, branches in self.branches.items():
+            if self.routes is not None and set(members) <= set(stage.predicates):
+                first = [one for one in stage.predicates if one not in members]
+                overall = [members.index(one) for one in stage.predicates if one in members]
+                case = branched(branches, self.routes.types, [self._all([one]) for one in members], overall)
+                return self._all(first) & case if first else case
+        return self._all(stage.predicates)
+
+    def _all(self, predicates: Sequence[int]) -> Column:
+        forms = [form for form in (self.forms[one] for one in predicates) if isinstance(form, NativeForm)]
         return reduce(operator.and_, [form.true if self.on_error == "drop" else form.stays for form in forms])
 
     def _join(

@@ -33,8 +33,8 @@ LETTERS = 80  # of a text that are brought along: more than make a column too wi
 class Routes:
     """The columns that may tell classes apart."""
 
-    attributes: tuple[str, ...]
-    types: dict[str, Any] = field(default_factory=dict)  # of these, Spark's
+    attributes: tuple[str, ...]  # that go to Python
+    types: dict[str, Any] = field(default_factory=dict)  # Spark's, of these and of more that a plan may branch by
     left_out: dict[str, str] = field(default_factory=dict)  # the other columns, with the reason
     off: str | None = None  # why there are no classes at all
 
@@ -58,7 +58,7 @@ def routes_of(
         off = f"policy {kind.name} does not evaluate profile tuples on all predicates: write {names} for classes"
     elif predicates < 2:  # noqa: PLR2004 - of one there is no order
         off = "there is one predicate, hence one order"
-    elif not routes.attributes:
+    elif not routes.types:
         off = "no column may tell classes apart"
     else:
         return routes
@@ -91,6 +91,7 @@ def _named(frame: DataFrame, route_by: object) -> Routes:
 def _chosen(frame: DataFrame, used: Sequence[str]) -> Routes:
     """What predicates take to Python anyway, and some more that are cheap to bring and often have few values."""
     types: dict[str, Any] = {}
+    sampled: dict[str, Any] = {}
     left_out: dict[str, str] = {}
     for name in dict.fromkeys(used):
         kind = frame.select(name).schema.fields[0].dataType
@@ -107,16 +108,19 @@ def _chosen(frame: DataFrame, used: Sequence[str]) -> Routes:
             continue
         if reason := _refusal(one.dataType):
             left_out[name] = reason
-        elif type_name not in CHEAP:
-            left_out[name] = f"a {type_name} mostly has many values: write route_by={name!r} if it has few"
         elif count[name] > 1 or not name.isidentifier():
             left_out[name] = "its name needs quotes or is not unique: write it into route_by= as Spark understands it"
+        elif type_name not in CHEAP:
+            left_out[name] = f"not for Python: a {type_name} mostly has many values; write route_by={name!r} if not"
+            sampled[name] = one.dataType
         elif brought >= MOST_BROUGHT:
-            left_out[name] = f"{MOST_BROUGHT} columns are brought to Python already: write route_by={name!r} for it"
+            left_out[name] = f"not for Python: {MOST_BROUGHT} columns are brought already; write route_by={name!r}"
+            sampled[name] = one.dataType
         else:
             types[name] = one.dataType
             brought += 1
-    return Routes(tuple(types), types, left_out)
+    more = list(sampled.items())[: MOST_ATTRIBUTES - len(types)]
+    return Routes(tuple(types), types | dict(more), left_out)
 
 
 def _refusal(kind: Any) -> str | None:  # noqa: ANN401 - a Spark type

@@ -52,6 +52,7 @@ class Learned:
     drifts: list[dict[str, Any]] = field(default_factory=list)  # changes in the data that were detected
     routing: dict[str, Any] | None = None  # classes and their orders, as `ClassRouter.explain` tells them
     router: bytes = b""  # and as others learn from them
+    branches: list[dict[str, Any]] = field(default_factory=list)  # of conditions in Spark, by class
     notes: list[str] = field(default_factory=list)  # what could not be used
     at: float = field(default_factory=time.time)
 

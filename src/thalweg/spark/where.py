@@ -25,6 +25,9 @@ from thalweg.ordering.places import placed_order
 from thalweg.ordering.precedence import required_before
 from thalweg.ordering.replay import replay
 from thalweg.ordering.types import Integers
+from thalweg.routing import RoutingError
+from thalweg.routing.branches import Branches
+from thalweg.spark.branching import choose_branches
 from thalweg.spark.checks import check_columns, check_picklable, constraints, detector_of, distinct_names, policy_of
 from thalweg.spark.forms import Form, JoinForm, NativeForm, PythonForm, code_form, forms_of
 from thalweg.spark.fused import MOST_CHANGES, FusedSpec, PolicySpec
@@ -61,6 +64,8 @@ class Where:
     quarantine_columns: tuple[str, ...]
     folder: StateFolder
     routes: Routes | None = None  # the columns that may tell classes of rows apart
+    branches: dict[tuple[int, ...], Branches] = field(default_factory=dict)  # of conditions in Spark, by class
+    branching: list[dict[str, Any]] = field(default_factory=list)  # what was considered for them
     order: tuple[int, ...] = ()
     why: str = ""  # the order of the stages is as it is
     learned: Learned | None = None  # of all predicates together, from a sample
@@ -81,7 +86,8 @@ class Where:
     def plan(self) -> Plan:
         """How the predicates run at present."""
         stages = stages_of(self.order, self.forms)
-        return Plan(self.key, stages, self.forms, self.specify, self.on_error, self.quarantine_columns, self.routes)
+        shown = self.quarantine_columns, self.routes, self.branches
+        return Plan(self.key, stages, self.forms, self.specify, self.on_error, *shown)
 
     def choose_unsampled(self) -> None:
         """An order without knowing anything: what is surely cheap first, Python last, and as written otherwise."""
@@ -117,6 +123,7 @@ class Where:
             for part in parts_of(one)
             for column in columns_of(part)
         )
+        columns |= dict.fromkeys(self.routes.types if self.routes is not None else ())
         return sample_rows(frame, conditions, list(columns), size)
 
     def consider(self, sampled: Sample) -> None:
@@ -129,6 +136,13 @@ class Where:
         profile.insert(masks, np.broadcast_to(costs, (masks.size, costs.size)), now)
         self.learned = Learned(self.key, list(self.names), [], profile, costs=costs.tolist())
         self.choose_by(profile, f"sampled {masks.size:,} rows, {sampled.how}")
+        if self.routes is not None and self.routes.off is None:
+            values = {name: sampled.columns[name].slice(0, masks.size) for name in self.routes.types}
+            stages = [stage.predicates for stage in stages_of(self.order, self.forms)]
+            judged = masks, costs
+            self.branching = choose_branches(stages, self.forms, self.required, judged, values, self.routes.types)
+            self.learned.branches = [one for one in self.branching if "branches" in one]
+            self.restore_branches(self.learned)
 
     def choose_by(self, profile: Profile, why: str) -> None:
         """Choose the order of all predicates by a profile of them all."""
@@ -146,6 +160,19 @@ class Where:
             self.changes = [*self.changes[1 - MOST_CHANGES :], change]
         if self.learned is not None:
             self.learned.order = list(order)
+
+    def restore_branches(self, learned: Learned) -> None:
+        """Take up branches that were chosen by a sample, now or in an earlier run; those that do not fit are noted."""
+        self.branches.clear()
+        if self.routes is None or self.routes.off is not None:
+            return
+        for one in learned.branches:
+            try:
+                found = Branches.from_dict(one, len(one["conditions"]), list(self.routes.types))
+            except RoutingError as error:
+                self.notes.append(f"conditions run in one order: {error}")
+            else:
+                self.branches[tuple(one["conditions"])] = found
 
     def specify(self, stage: Sequence[int]) -> FusedSpec:
         """What a worker needs to know of the predicates of one Python stage, besides how to judge."""
@@ -376,6 +403,7 @@ def decide(made: Where, frame: DataFrame, *, sample: bool | None = None) -> None
     if saved is not None:
         made.learned = saved
         made.choose_by(saved.profile, f"as learnt {time.strftime('%Y-%m-%d %H:%M', time.localtime(saved.at))}")
+        made.restore_branches(saved)
         return
     if sample is False or frame.isStreaming or not (sample or made.wants_sample()):
         made.choose_unsampled()
