@@ -42,7 +42,7 @@ from thalweg.ordering.types import Floats, Integers
 from thalweg.routing.benefit import CHECK_AFTER, Benefit, surely
 from thalweg.routing.choice import SURE, Choice, as_values, choice_of
 from thalweg.routing.classifier import Cells, Classifier, Estimate
-from thalweg.routing.partition import codes, codes_and_numbers, numbers, refusal, width
+from thalweg.routing.partition import codes, codes_and_numbers, numbers, plain, refusal, width
 from thalweg.routing.sample import Sample
 from thalweg.routing.saved import RoutingError, Saved, pack, unpack
 from thalweg.routing.values import Range, Values, label, members
@@ -187,10 +187,15 @@ class ClassRouter:
         found = [self._column(columns, self.attributes[one]) for one in cells.attributes]
         by_value = [edges is None for edges in cells.edges]
         nothing = np.zeros(0)
-        return self.classifier.classify(
-            [codes(one) if value else nothing.astype(np.int64) for one, value in zip(found, by_value, strict=True)],
-            [nothing if value else numbers(one) for one, value in zip(found, by_value, strict=True)],
-        )
+        coded = [codes(one) if value else nothing.astype(np.int64) for one, value in zip(found, by_value, strict=True)]
+        lines = [nothing if value else numbers(one) for one, value in zip(found, by_value, strict=True)]
+        classes = self.classifier.classify(coded, lines)
+        if not self._known:  # the first batch by this classifier
+            rows = np.flatnonzero(classes)
+            for place, column, code in zip(cells.attributes, found, coded, strict=True):
+                if code.size:
+                    self._known[place].note(plain(column).take(pa.array(rows)), code[rows])
+        return classes
 
     @property
     def is_due(self) -> bool:
