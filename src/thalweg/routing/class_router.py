@@ -177,7 +177,8 @@ class ClassRouter:
         """
         if self.classifier is None or not number:
             return []
-        return members(self.classifier, [self._known[place] for place in self.classifier.cells.attributes], number)
+        known = [self._known.get(place) or Values() for place in self.classifier.cells.attributes]
+        return members(self.classifier, known, number)
 
     def classify(self, columns: Columns) -> Integers:
         """The class of each row of a batch, for a router that has a classifier."""

@@ -129,6 +129,6 @@ def _refusal(kind: Any) -> str | None:  # noqa: ANN401 - a Spark type
     from pyspark.sql.pandas.types import to_arrow_type
 
     try:
-        return refusal(to_arrow_type(kind))
+        return refusal(to_arrow_type(kind, timezone="UTC"))
     except PySparkTypeError:
         return f"it is a {kind.simpleString()}; route by a column of numbers, strings, times or booleans"

@@ -28,14 +28,22 @@ from thalweg.ordering.types import Integers
 from thalweg.routing import RoutingError
 from thalweg.routing.branches import Branches
 from thalweg.spark.branching import choose_branches
-from thalweg.spark.checks import check_columns, check_picklable, constraints, detector_of, distinct_names, policy_of
+from thalweg.spark.checks import (
+    check_brought,
+    check_columns,
+    check_picklable,
+    constraints,
+    detector_of,
+    distinct_names,
+    policy_of,
+)
 from thalweg.spark.forms import Form, JoinForm, NativeForm, PythonForm, code_form, forms_of
 from thalweg.spark.fused import MOST_CHANGES, FusedSpec, PolicySpec
 from thalweg.spark.native import SMALL_INPUT, Sample, estimated_size, sample_rows
 from thalweg.spark.plan import Plan, stages_of
-from thalweg.spark.predicates import ExpressionPredicate, Predicate, as_predicate, columns_of, parts_of
+from thalweg.spark.predicates import ExpressionPredicate, LookupPredicate, Predicate, as_predicate, columns_of, parts_of
 from thalweg.spark.quarantine import folder_of
-from thalweg.spark.routes import RouteBy, Routes, routes_of
+from thalweg.spark.routes import AUTO, RouteBy, Routes, routes_of
 from thalweg.spark.state import PLAN, SUFFIX, WARM, Learned, StateError, StateFolder, digest, merge
 from thalweg.spark.trial import try_all
 
@@ -86,8 +94,18 @@ class Where:
     def plan(self) -> Plan:
         """How the predicates run at present."""
         stages = stages_of(self.order, self.forms)
-        shown = self.quarantine_columns, self.routes, self.branches
-        return Plan(self.key, stages, self.forms, self.specify, self.on_error, *shown)
+        brings = {at: one for at, one in enumerate(self.predicates) if isinstance(one, LookupPredicate) and one.brings}
+        return Plan(
+            self.key,
+            stages,
+            self.forms,
+            self.specify,
+            self.on_error,
+            self.quarantine_columns,
+            self.routes,
+            self.branches,
+            brings,
+        )
 
     def choose_unsampled(self) -> None:
         """An order without knowing anything: what is surely cheap first, Python last, and as written otherwise."""
@@ -281,6 +299,9 @@ def where(
         joins=not frame.isStreaming,
     )
     decide(made, frame, sample=sample)
+    if frame.isStreaming:
+        for lookup in made.plan.brings.values():
+            lookup.fixed.append(made.key)
     return made.plan.apply(frame)
 
 
@@ -345,10 +366,13 @@ def make_where(
     checked = distinct_names([as_predicate(one) for one in predicates])
     if frame is not None:
         check_columns(frame, checked, quarantine_columns)
+    check_brought(frame, checked)
     check_picklable(checked)
     key = uuid.uuid4().hex[:12]
     folder = StateFolder(os.path.join(_scratch(), key) if state is None else state)  # noqa: PTH118 - may be a URL
     kind, options = policy_of(policy)
+    # A join has one order for all rows; who names a column to tell classes by has lookups follow them, in Python.
+    joins = joins and (route_by is None or route_by == AUTO)
     forms = forms_of(frame, checked, kind, folder.url, joins=joins)
     if on_error == "quarantine":  # a worker writes it, so a worker has to be told where a condition has raised
         raising = [one for one, form in enumerate(forms) if isinstance(form, NativeForm) and form.raised is not None]
@@ -369,6 +393,8 @@ def make_where(
     if frame is not None and quarantine is not None:
         taken = dict.fromkeys([*python_columns(forms), *quarantine_columns])
         made.quarantine = folder_of(frame, os.fspath(quarantine), list(taken))
+    if route_by == AUTO and sum(isinstance(form, JoinForm) for form in forms) > 1:
+        made.notes.append("lookups run as joins in Spark, in one order: name a column in route_by= for classes of rows")
     if on_error == "quarantine":
         check_python_is_last(made)
     _wheres[key] = made
