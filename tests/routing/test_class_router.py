@@ -168,8 +168,8 @@ def test_what_cannot_be_restored_says_why() -> None:
         ClassRouter.from_bytes(saved[:-40], make, ["a"])
     with pytest.raises(RoutingError, match="of 4 filters and the columns"):
         ClassRouter.from_bytes(saved, make, ["b"])
-    newer = saved[:-32].replace(b'"version": 1', b'"version": 9')
-    with pytest.raises(RoutingError, match="format version 9, this Thalweg reads 1"):
+    newer = saved[:-32].replace(b'"version": 2', b'"version": 9')
+    with pytest.raises(RoutingError, match="format version 9, this Thalweg reads 2"):
         ClassRouter.from_bytes(newer + hashlib.sha256(newer).digest(), make, ["a"])
 
 

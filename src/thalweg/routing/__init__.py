@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg.registry import find
-from thalweg.routing.class_router import ClassRouter, RoutingError
+from thalweg.routing.class_router import ClassRouter
 from thalweg.routing.content_knows import ContentKnows
 from thalweg.routing.content_learns import ContentLearns
 from thalweg.routing.gain import Gain, Matrices, entropy, gain
@@ -18,6 +18,7 @@ from thalweg.routing.pipeline import RoutedPipeline
 from thalweg.routing.prune import pruned_attribute, pruned_operators
 from thalweg.routing.queue_length import QueueLength
 from thalweg.routing.router import Router, calls_of
+from thalweg.routing.saved import RoutingError
 from thalweg.routing.scq import SCQ
 from thalweg.routing.selectivity import Selectivity
 from thalweg.routing.ticket import Ticket

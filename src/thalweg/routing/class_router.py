@@ -24,8 +24,6 @@ Policies must profile a tuple on all filters, as A-Greedy does: what a class ord
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -38,22 +36,21 @@ from numpy.typing import ArrayLike
 from thalweg.drift import Detector, Watched
 from thalweg.drift import detector as detector_by_name
 from thalweg.ordering.policy import Policy
-from thalweg.ordering.profile import DIGEST_BYTES, Profile
+from thalweg.ordering.profile import Profile
 from thalweg.ordering.sampling import FULL, HOLD, PROBABILITY
 from thalweg.ordering.types import Floats, Integers
 from thalweg.routing.benefit import CHECK_AFTER, Benefit, surely
-from thalweg.routing.classifier import CELLS, SUPPORT, Cells, Chooser, Classifier, Estimate
-from thalweg.routing.partition import codes, codes_and_numbers, numbers, refusal, width
-from thalweg.routing.prune import pruned_attribute
+from thalweg.routing.choice import SURE, Choice, as_values, choice_of
+from thalweg.routing.classifier import Cells, Classifier, Estimate
+from thalweg.routing.partition import codes, codes_and_numbers, numbers, plain, refusal, width
 from thalweg.routing.sample import Sample
-from thalweg.routing.values import Range, Values, members
+from thalweg.routing.saved import RoutingError, Saved, pack, unpack
+from thalweg.routing.values import Range, Values, label, members
 
-FORMAT_VERSION = 1
 WINDOW = 4000  # profile tuples of the sample
 FIRST_LOOK = 400  # profile tuples before classifiers are looked for
 FASTER = 4.0  # times as many profile tuples are made until then, and after a change
 MOST_SAMPLED = 0.05  # of the dropped tuples, for that
-SURE = 3.0  # standard errors by which a saving has to exceed what it is worth: many candidates are compared
 WORTH = 0.02  # share of the cost that routing has to save
 LONGEST_REST = 16  # windows between two looks, at most
 OVERHEAD_OF = 1_000_000  # tuples over which the cost of splitting is measured
@@ -61,13 +58,9 @@ SEED = 250  # profile tuples that a class's policy begins with
 MOST_CLASSES = 16
 MOST_ATTRIBUTES = 32
 MOST_EVENTS = 20
-MOST_EXAMPLES, MOST_LETTERS = 10, 60  # of values, for each class that is explained
+MOST_EXAMPLES = 10  # of values, for each class that is explained
 
 Columns = Mapping[str, pa.Array]
-
-
-class RoutingError(ValueError):
-    """A saved routing state that cannot be used: damaged, from a newer version, or of another query."""
 
 
 class ClassRouter:
@@ -161,6 +154,13 @@ class ClassRouter:
         return len(self.policies)
 
     @property
+    def in_use(self) -> tuple[str, ...]:
+        """The names of the classifier's attributes; none while one order is best."""
+        return (
+            () if self.classifier is None else tuple(self.attributes[one] for one in self.classifier.cells.attributes)
+        )
+
+    @property
     def nbytes(self) -> int:
         """The memory of samples, classes and profiles, in bytes."""
         profiles = sum(array.nbytes for one in self.policies for array in one.profile.arrays[:-1])
@@ -177,7 +177,8 @@ class ClassRouter:
         """
         if self.classifier is None or not number:
             return []
-        return members(self.classifier, [self._known[place] for place in self.classifier.cells.attributes], number)
+        known = [self._known.get(place) or Values() for place in self.classifier.cells.attributes]
+        return members(self.classifier, known, number)
 
     def classify(self, columns: Columns) -> Integers:
         """The class of each row of a batch, for a router that has a classifier."""
@@ -187,10 +188,15 @@ class ClassRouter:
         found = [self._column(columns, self.attributes[one]) for one in cells.attributes]
         by_value = [edges is None for edges in cells.edges]
         nothing = np.zeros(0)
-        return self.classifier.classify(
-            [codes(one) if value else nothing.astype(np.int64) for one, value in zip(found, by_value, strict=True)],
-            [nothing if value else numbers(one) for one, value in zip(found, by_value, strict=True)],
-        )
+        coded = [codes(one) if value else nothing.astype(np.int64) for one, value in zip(found, by_value, strict=True)]
+        lines = [nothing if value else numbers(one) for one, value in zip(found, by_value, strict=True)]
+        classes = self.classifier.classify(coded, lines)
+        if not self._known:  # the first batch by this classifier
+            rows = np.flatnonzero(classes)
+            for place, column, code in zip(cells.attributes, found, coded, strict=True):
+                if code.size:
+                    self._known[place].note(plain(column).take(pa.array(rows)), code[rows])
+        return classes
 
     @property
     def is_due(self) -> bool:
@@ -246,7 +252,8 @@ class ClassRouter:
         """Learn what another process knows of the query: its classes if there are none here, its sample if larger."""
         if (other.attributes, other.filters) != (self.attributes, self.filters):
             raise ValueError("only a router of the same filters and attributes can be learnt from")
-        if len(other.sample) > len(self.sample):
+        if len(other.sample) > len(self.sample):  # instead of the own, as that may be in it already
+            self.sample.keep(0)
             self.sample.insert(other.sample.masks, other.sample.codes, other.sample.numbers)
         if self.classifier is None and other.classifier is not None:
             for policy in other.policies[1:]:
@@ -282,39 +289,45 @@ class ClassRouter:
             self._hurries = False
             probability = self.overall.sampler.arrays.probability
             probability[PROBABILITY] = probability[FULL]
-        since, found = self.seen - self._changed, self._estimate()
-        if self.classifier is None and self._best() is None and FIRST_LOOK <= since < len(self.sample):
-            whole, self.sample = self.sample, self.sample.newest(since)
-            found = self._estimate()
-            self.sample = whole
-            if self._best() is not None:
+        since, found = self.seen - self._changed, self._choice(self.sample)
+        best = found.best(self._least)
+        if self.classifier is None and best is None and FIRST_LOOK <= since < len(self.sample):
+            found = self._choice(self.sample.newest(since))
+            best = found.best(self._least)
+            if best is not None:
                 self.sample.keep(since)
-        self._decide(found)
+        self._decide(found, best)
 
-    def _estimate(self) -> Chooser:
-        """Estimate what each candidate would save."""
-        candidates = self._candidates()
-        chooser = Chooser(self.sample, self._costs(), self.overall.state.required, self.most_classes)
-        pairs = self.pairs and 2 * len(self.sample) >= self.sample.window  # there are many, and they need many tuples
-        self.estimates = chooser.estimates(candidates, pairs=pairs)
-        return chooser
+    def _choice(self, sample: Sample) -> Choice:
+        """What a sample says of all attributes."""
+        return choice_of(
+            sample,
+            self.attributes,
+            self._costs(),
+            self.overall.state.required,
+            most_classes=self.most_classes,
+            pairs=self.pairs and 2 * len(sample) >= self.sample.window,  # there are many, and they need many tuples
+            refused=self._refused,
+            widths=self._width,
+        )
 
-    def _decide(self, chooser: Chooser) -> None:
-        """Use the best candidate, if it is surely worth it, and say when to look again."""
-        best = self._best()
-        current = next((one for one in self.estimates if self._is_current(one)), None)
+    def _decide(self, found: Choice, best: Estimate | None) -> None:
+        """Use the best candidate, if there is one, and say when to look again."""
+        estimates = found.estimates
+        current = next((one for one in estimates if self._is_current(one)), None)
         if best is not None and (current is None or surely(best.savings - current.savings, SURE) > 0):
-            self._adopt(chooser.fit(best.cells), best)
+            self._adopt(found.chooser.fit(best.cells), best)
         elif current is not None and self._lags(current):
-            self._adopt(chooser.fit(current.cells), current)
-        promising = any(one.saving > self._least() for one in self.estimates)
+            self._adopt(found.chooser.fit(current.cells), current)
+        promising = any(one.saving > self._least() for one in estimates)
         if len(self.sample) < self.sample.window:  # while it grows, each look sees half as much again, or twice
             self._due = self.seen + (len(self.sample) // 2 if promising else len(self.sample))
         else:
             self._due, self._rest = self.seen + self._rest, min(2 * self._rest, LONGEST_REST * self.sample.window)
         if self._changed < self.seen < self._changed + FIRST_LOOK:
             self._due = self._changed + FIRST_LOOK
-        self.estimates = [replace(one, savings=np.zeros(0)) for one in self.estimates]  # of many tuples, for each
+        self.pruned = found.pruned
+        self.estimates = [replace(one, savings=np.zeros(0)) for one in estimates]  # of many tuples, for each
 
     def explain(self) -> dict[str, Any]:
         """All that is known, as plain values."""
@@ -336,20 +349,12 @@ class ClassRouter:
                     "order": list(policy.order),
                     "profile_tuples": len(policy.profile),
                     "cells": None if in_use is None or not number else int((in_use.classes == number).sum()),
-                    "values": [", ".join(map(_text, each)) for each in self.members(number)[:MOST_EXAMPLES]],
+                    "values": [", ".join(map(label, each)) for each in self.members(number)[:MOST_EXAMPLES]],
                 }
                 for number, policy in enumerate(self.policies)
             ],
             "candidates": [
-                {
-                    "attributes": [names[at] for at in one.cells.attributes],
-                    "by": ["value" if edges is None else "range" for edges in one.cells.edges],
-                    "saving": one.saving / self._whole_cost(one.cost),
-                    "error": one.error / self._whole_cost(one.cost),
-                    "gain_ratio": one.gain_ratio,
-                    "classes": one.classes,
-                    "in_use": self._is_current(one),
-                }
+                as_values(one, names, self._whole_cost(one.cost)) | {"in_use": self._is_current(one)}
                 for one in self.estimates
             ],
             "pruned": {**self.pruned, **self._refused},
@@ -377,10 +382,9 @@ class ClassRouter:
         }
 
     def to_bytes(self) -> bytes:
-        """The state as an Arrow IPC stream, followed by its SHA-256 digest; no code in it."""
-        cells = None if self.classifier is None else self.classifier.cells
+        """The state as bytes (`thalweg.routing.saved`)."""
+        in_use = self.classifier
         about = {
-            "version": FORMAT_VERSION,
             "attributes": self.attributes,
             "filters": self.filters,
             "window": self.sample.window,
@@ -392,26 +396,14 @@ class ClassRouter:
             "counts": [self._tuples, self._dropped],
             "width": self._width.tolist(),
             "orders": [one.order for one in self.policies],
-            "cells": None if cells is None else {"attributes": cells.attributes, "edges": cells.edges},
-            "keys": [] if self.classifier is None else self.classifier.keys.tolist(),
-            "classes": [] if self.classifier is None else self.classifier.classes.tolist(),
+            "cells": None if in_use is None else vars(in_use.cells),
+            "keys": [] if in_use is None else in_use.keys.tolist(),
+            "classes": [] if in_use is None else in_use.classes.tolist(),
+            "estimates": [vars(one) | {"cells": vars(one.cells), "savings": None} for one in self.estimates],
+            "pruned": self.pruned,
             "events": list(self.events),
         }
-        sample = self.sample
-        batch = pa.record_batch(
-            {
-                "masks": pa.array([sample.masks]),
-                "codes": pa.array([sample.codes.ravel()]),
-                "numbers": pa.array([sample.numbers.ravel()]),
-                "profiles": pa.array([[one.profile.to_bytes() for one in self.policies]], pa.list_(pa.binary())),
-            }
-        )
-        schema = batch.schema.with_metadata({"thalweg.routing": json.dumps(about)})
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
-            writer.write_batch(batch.replace_schema_metadata(schema.metadata))
-        body: bytes = sink.getvalue().to_pybytes()
-        return body + hashlib.sha256(body).digest()
+        return pack(about, self.sample, [one.profile for one in self.policies])
 
     @classmethod
     def from_bytes(
@@ -423,18 +415,8 @@ class ClassRouter:
         detector: Detector | str = "bcs",
     ) -> ClassRouter:
         """The router that `to_bytes` wrote, for the same filters and attributes; checked before anything is built."""
-        body, digest = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
-        if hashlib.sha256(body).digest() != digest:
-            raise RoutingError("the saved routing state is damaged or cut short; delete it to start afresh")
-        with pa.ipc.open_stream(body) as reader:
-            about = json.loads((reader.schema.metadata or {}).get(b"thalweg.routing", b"{}"))
-            if about.get("version") != FORMAT_VERSION:
-                raise RoutingError(
-                    f"the saved routing state has format version {about.get('version')}, this Thalweg reads "
-                    f"{FORMAT_VERSION}; upgrade Thalweg, or delete the file to start afresh"
-                )
-            [row] = reader.read_all().to_pylist()
-        filters = make(None).filters
+        saved = unpack(data)
+        about, filters = saved.about, make(None).filters
         if tuple(about["attributes"]) != tuple(attributes) or about["filters"] != filters:
             raise RoutingError(
                 f"the saved routing state is of {about['filters']} filters and the columns {about['attributes']}, not "
@@ -448,25 +430,27 @@ class ClassRouter:
             pairs=about["pairs"],
             detector=detector,
         )
-        router._restore(about, row)
+        router._restore(saved)
         return router
 
-    def _restore(self, about: dict[str, Any], row: dict[str, Any]) -> None:
+    def _restore(self, saved: Saved) -> None:
+        about = saved.about
         self.seen, self._due, self._rest = about["seen"], about["due"], about["rest"]
         self._tuples, self._dropped = about["counts"]
         self._width = np.array(about["width"])
+        self.pruned = about["pruned"]
+        self.estimates = [
+            Estimate(**{**one, "cells": _cells(one["cells"]), "savings": np.zeros(0)}) for one in about["estimates"]
+        ]
         self.events.extend(about["events"])
-        masks, shape = np.array(row["masks"], np.int64), (-1, len(self.attributes))
-        values = np.array(row["codes"], np.int64).reshape(shape), np.array(row["numbers"], np.float64).reshape(shape)
-        if masks.size:
-            self.sample.insert(masks, *values)
+        if saved.masks.size:
+            self.sample.insert(saved.masks, saved.codes, saved.numbers)
         self.policies = []
-        for order, saved in zip(about["orders"], row["profiles"], strict=True):
-            self._add_policy(order, Profile.from_bytes(saved))
+        for order, profile in zip(about["orders"], saved.profiles, strict=True):
+            self._add_policy(order, profile)
         if about["cells"]:
-            edges = tuple(None if each is None else tuple(each) for each in about["cells"]["edges"])
             self.classifier = Classifier(
-                Cells(tuple(about["cells"]["attributes"]), edges),
+                _cells(about["cells"]),
                 np.array(about["keys"], np.int64),
                 np.array(about["classes"], np.int64),
                 tuple(tuple(order) for order in about["orders"]),
@@ -511,31 +495,6 @@ class ClassRouter:
             found[:, place], line[:, place] = codes_and_numbers(column)
             self._width[place] += size / (self.seen + size) * (width(column) - self._width[place])
         return found, line
-
-    def _candidates(self) -> list[int]:
-        """The attributes that may classify; the others are pruned, with the reason."""
-        self.pruned = {}
-        for place, name in enumerate(self.attributes):
-            reason = self._refused.get(name) or pruned_attribute(
-                self.sample.codes[:, place],
-                self.sample.numbers[:, place],
-                width=float(self._width[place]),
-                values=CELLS,
-                support=SUPPORT,
-            )
-            if reason:
-                self.pruned[name] = reason
-        return [place for place, name in enumerate(self.attributes) if name not in self.pruned]
-
-    def _best(self) -> Estimate | None:
-        """The candidate that is surely worth it and saves most; a pair only if it surely saves more than one alone."""
-        singles = [one for one in self.estimates if len(one.cells.attributes) == 1]
-        for one in self.estimates:
-            is_sure = one.saving - SURE * one.error > self._least(one.cost)
-            is_single = len(one.cells.attributes) == 1
-            if is_sure and (is_single or surely(one.savings - singles[0].savings, SURE) > 0):
-                return one
-        return None
 
     def _lags(self, current: Estimate) -> bool:
         """Whether tuples cost more than with classes made now: values are new, or ranges have moved."""
@@ -615,12 +574,7 @@ class ClassRouter:
         return self._overhead / dropped if dropped else 0.0
 
 
-def _text(label: Any) -> str:  # noqa: ANN401 - an Arrow scalar or a range
-    """A value or a range as text."""
-    if not isinstance(label, Range):
-        # Through an array, which has text for any type: Python has no value for some timestamps.
-        return " ".join(pa.array([label], label.type).to_string().strip("[] \n").split())[:MOST_LETTERS]
-    if label.low is None and label.high is None:
-        return "no number"
-    low, high = ("" if end is None else f"{end:g}" for end in label)
-    return f"{low}..{high}"
+def _cells(saved: Mapping[str, Any]) -> Cells:
+    """Cells from plain values."""
+    edges = tuple(None if each is None else tuple(each) for each in saved["edges"])
+    return Cells(tuple(saved["attributes"]), edges)

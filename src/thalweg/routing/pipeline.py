@@ -7,17 +7,20 @@ What is kept depends neither on classes nor on orders.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from thalweg.ordering.pipeline import PROFILE_SHARE, Filter, Pipeline, Rows
+from thalweg.ordering.pipeline import Filter, Pipeline, Rows
 from thalweg.ordering.stopwatch import SINGLES
 from thalweg.ordering.types import Booleans, Floats, Integers
 from thalweg.routing.class_router import ClassRouter, Columns
 
+FIRST_BATCH = 2500  # rows of a batch until classifiers were looked for once: so many rows later they are in use
+NEW_SHARE = 0.2  # of the filters' own time that profiling may take until classifiers were looked for once
 CHOOSE_SHARE = 0.02  # of the filters' own time that choosing classifiers may take, but for the first time
 
 
@@ -61,7 +64,9 @@ class RoutedPipeline(Pipeline):
         self.router = router
         self.split_seconds = 0.0  # spent on telling classes apart
         self.choose_seconds = 0.0  # and on choosing classifiers
+        self.rows_by: Counter[tuple[str, ...]] = Counter()  # rows by classifier since the first, () for one order
         self._last_choice = 0.0  # seconds that it took
+        self._has_looked = False  # whether classifiers were looked for
         self._columns: Columns = {}
         self._rows: Integers | None = None  # of the class that runs; None: all
         self._profiled: list[tuple[Integers, Integers, Floats]] = []  # in this batch, until it is over
@@ -71,9 +76,19 @@ class RoutedPipeline(Pipeline):
         """Which of the rows all filters keep; columns are those that the router's attributes name."""
         if columns is None:
             raise TypeError(f"pass the columns too: keep(rows, columns) with {', '.join(self.router.attributes)}")
+        if self._has_looked or len(rows) <= FIRST_BATCH:
+            return self._keep_batch(rows, columns)
+        parts = [slice(start, start + FIRST_BATCH) for start in range(0, len(rows), FIRST_BATCH)]
+        return np.concatenate(
+            [self._keep_batch(rows[part], {name: one[part] for name, one in columns.items()}) for part in parts]
+        )
+
+    def _keep_batch(self, rows: Rows, columns: Columns) -> Booleans:
         self._columns, self.policy = columns, self.router.overall
         self._profiled.clear()  # of a batch in which a filter failed
         tuples, dropped = self.tuples, int(self.dropped.sum())
+        if self.router.version or self.rows_by:
+            self.rows_by[self.router.in_use] += len(rows)
         if self.router.classifier is None or self._slices < SINGLES:
             kept, overhead = super().keep(rows), 0.0
             self._remember(has_learnt=True)
@@ -84,6 +99,8 @@ class RoutedPipeline(Pipeline):
         if self.router.is_due and self._may_choose():
             before = self._clock()
             self.router.look()
+            if not self._has_looked:  # what was spent for the first look is spent: profiling goes on
+                self._has_looked, self._began = True, (float(self.seconds.sum()), self.profile_seconds)
             self._last_choice = self._clock() - before
             self.choose_seconds += self._last_choice
         return kept
@@ -91,7 +108,7 @@ class RoutedPipeline(Pipeline):
     def _may_choose(self) -> bool:
         """Whether choosing classifiers has stayed, and would stay, within its share of the filters' own time."""
         spent = self.choose_seconds + 2 * self._last_choice
-        return spent <= CHOOSE_SHARE * float(self.seconds.sum()) or not self._last_choice
+        return spent <= CHOOSE_SHARE * float(self.seconds.sum()) or not self._has_looked
 
     def _keep_by_class(self, rows: Rows, columns: Columns) -> tuple[Booleans, float]:
         """Run each class's rows in its order; returns what splitting cost, too, in the unit of the costs."""
@@ -144,8 +161,8 @@ class RoutedPipeline(Pipeline):
         self.router.look_again()
 
     def _may_profile(self) -> bool:
-        """Until classifiers were looked for once, profiling may take twice its share: there is more to learn."""
-        is_new = not self._last_choice and self.profile_seconds <= 2 * PROFILE_SHARE * float(self.seconds.sum())
+        """Until classifiers were looked for once, profiling may take more than its share: the sooner, the better."""
+        is_new = not self._has_looked and self.profile_seconds <= NEW_SHARE * float(self.seconds.sum())
         return is_new or super()._may_profile()
 
     def _learn(self, places: Integers, masks: Integers, times: Floats) -> None:

@@ -18,6 +18,7 @@ from thalweg.routing.classifier import Classifier, looked_up, range_cells
 from thalweg.routing.partition import paired, plain
 
 MOST_VALUES = 128  # of an attribute
+MOST_LETTERS = 60  # of a value as text
 
 
 class Range(NamedTuple):
@@ -69,6 +70,21 @@ def members(classifier: Classifier, values: Sequence[Values], number: int) -> li
     cells = paired(first.ravel(), rest[0].ravel()) if rest else first.ravel()
     classes = looked_up(cells.astype(np.int64), classifier.keys, classifier.classes)
     return [labels[place] for place in np.flatnonzero(classes == number)]
+
+
+def label(one: Any) -> str:  # noqa: ANN401 - an Arrow scalar or a range
+    """A value or a range as text.
+
+    >>> label(pa.scalar("red")), label(Range(1.0, 2.5)), label(Range(None, None)), label(Range(None, 3.0))
+    ('"red"', '1..2.5', 'no number', '..3')
+    """
+    if not isinstance(one, Range):
+        # Through an array, which has text for any type: Python has no value for some timestamps.
+        return " ".join(pa.array([one], one.type).to_string().strip("[] \n").split())[:MOST_LETTERS]
+    if one.low is None and one.high is None:
+        return "no number"
+    low, high = ("" if end is None else f"{end:g}" for end in one)
+    return f"{low}..{high}"
 
 
 def _labelled(edges: tuple[float, ...] | None, values: Values) -> list[tuple[int, Any]]:

@@ -131,13 +131,34 @@ def types_of(frame: DataFrame, columns: Sequence[str]) -> dict[str, DataType]:
     return {column: field.dataType for column, field in zip(columns, frame.select(*columns).schema.fields, strict=True)}
 
 
+def check_brought(frame: DataFrame | None, predicates: Sequence[Predicate]) -> None:
+    """Refuse lookups that would bring columns where none can go, or under names that are taken."""
+    taken = {name.lower(): "the DataFrame" for name in (frame.columns if frame is not None else ())}
+    for one in predicates:
+        for part in parts_of(one):
+            if not isinstance(part, LookupPredicate) or not part.brings:
+                continue
+            if frame is None or part is not one:
+                raise ValueError(
+                    f"predicate {part.name!r} brings columns: give it to tw.where itself, outside of tw.condition, "
+                    f"tw.any_of and tw.not_"
+                )
+            for column, name in part.brings.items():
+                if name.lower() in taken:
+                    raise ValueError(
+                        f"predicate {one.name!r} brings a column {name!r}, which {taken[name.lower()]} has already: "
+                        f"write columns={{{column!r}: 'another name'}}"
+                    )
+                taken[name.lower()] = f"predicate {one.name!r}"
+
+
 def check_types(one: Predicate, types: Sequence[Any]) -> None:
     """Refuse a lookup by columns that cannot be compared with the table's."""
     from pyspark.sql.pandas.types import to_arrow_type
 
     try:
         if isinstance(one, LookupPredicate):
-            one.keys.check([to_arrow_type(kind) for kind in types])
+            one.keys.check([to_arrow_type(kind, timezone="UTC") for kind in types])
         elif isinstance(one, PrefixPredicate):
             one.prefixes.check(to_arrow_type(types[0]))
     except (TypeError, ValueError) as error:

@@ -12,6 +12,7 @@ import numpy as np
 
 from thalweg.ordering import Profile, optimal_order, order_cost
 from thalweg.ordering.optimal import MOST_FILTERS
+from thalweg.spark.classes import describe_classes, text_of
 from thalweg.spark.forms import JoinForm, NativeForm, PythonForm
 from thalweg.spark.state import Learned
 from thalweg.spark.where import Where, wheres_of
@@ -65,6 +66,7 @@ def describe(where: Where) -> dict[str, Any]:
     changes = [_named(one.predicates, change) for one in reports for change in one.changes]
     changes += [_named(where.names, change) for change in where.changes]
     changes.sort(key=lambda change: change["at"])
+    told = dict.fromkeys(note for one in reports for note in one.notes)
     return {
         "key": where.key,
         "policy": where.policy.kind.name,
@@ -80,13 +82,15 @@ def describe(where: Where) -> dict[str, Any]:
         "kept": min((sum(one.kept for one in group) for group in _by_stage(reports)), default=0),
         "costs": costs,
         "profiling_seconds": sum(one.profile_seconds for one in reports),
+        "profiling_evaluations": sum(one.profile_evaluations for one in reports),
         "workers": len(reports),
         "changes": changes,
+        "routing": describe_classes(where, reports),
         "drift": [_drift(one.predicates, drift) for one in reports for drift in one.drifts],
         "on_error": where.on_error,
         "quarantine": where.quarantine,
         "state": where.folder.url,
-        "notes": [*where.notes, *([] if reports or not where.python_runs() else [NO_REPORT])],
+        "notes": [*where.notes, *told, *([] if reports or not where.python_runs() else [NO_REPORT])],
     }
 
 
@@ -244,6 +248,8 @@ def _text(one: dict[str, Any]) -> str:
         lines.append(f"    {' > '.join(last['before'])}\n    became {' > '.join(last['after'])}")
     elif one["workers"]:
         lines.append("the order has not changed")
+    if one["routing"] is not None:
+        lines += text_of(one["routing"])
     if one["drift"]:
         last = one["drift"][-1]
         what = (

@@ -24,6 +24,7 @@ from thalweg.drift import Detector, Watched
 from thalweg.ordering import Policy
 from thalweg.ordering.pipeline import Pipeline
 from thalweg.ordering.types import Booleans, Floats
+from thalweg.routing import ClassRouter, RoutedPipeline, RoutingError
 from thalweg.spark.judges import Judge, PredicateError, View
 from thalweg.spark.quarantine import Quarantine
 from thalweg.spark.state import SUFFIX, Learned, StateError, StateFolder
@@ -63,6 +64,7 @@ class FusedSpec:
     names: tuple[str, ...] = ()  # of the predicates, as written
     numbers: tuple[int, ...] = ()  # and their numbers in the whole query
     puts_off_errors: bool = False  # a later stage may still reject the rows that fail here
+    attributes: Mapping[str, int] = field(default_factory=dict)  # columns that may tell classes apart, by their place
 
 
 class Failure(NamedTuple):
@@ -80,16 +82,17 @@ class Fused:
         self.worker = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
         self.folder = StateFolder(spec.state)
         self.judges = tuple(spec.judges())
-        policy = spec.policy.make()
-        self.pipeline = Pipeline(
-            policy,
-            [self._stays(number, judge) for number, judge in enumerate(self.judges)],
-            costs=spec.policy.options.get("costs"),
-            stamp=time.time,
+        filters = [self._stays(number, judge) for number, judge in enumerate(self.judges)]
+        how: dict[str, Any] = {"costs": spec.policy.options.get("costs"), "stamp": time.time}
+        self.pipeline = (
+            RoutedPipeline(ClassRouter(spec.policy.make, list(spec.attributes)), filters, **how)
+            if spec.attributes
+            else Pipeline(spec.policy.make(), filters, **how)
         )
         self.kept = 0
         self.failed = np.zeros(len(self.judges), np.int64)
         self.changes: list[dict[str, Any]] = []
+        self.notes: list[str] = []
         self._failures: dict[int, dict[int, str]] = {}  # in the current batch: row, predicate, reason
         self._versions: dict[str, object] = {}
         self._known_stamps: dict[str, float] = {}
@@ -118,7 +121,11 @@ class Fused:
             return np.zeros(0, np.bool_), {}
         before = self.pipeline.policy.order
         self._failures.clear()
-        kept = self.pipeline.keep(View(columns))
+        if isinstance(self.pipeline, RoutedPipeline):
+            values = {name: columns[place] for name, place in self.spec.attributes.items()}
+            kept = self.pipeline.keep(View(columns), values)
+        else:
+            kept = self.pipeline.keep(View(columns))
         if self.pipeline.policy.order != before:
             self._log_change(before)
         self.kept += int(np.count_nonzero(kept))
@@ -150,8 +157,12 @@ class Fused:
             costs=[None if np.isnan(cost) else float(cost) for cost in line.costs],
             call_costs=line.call_costs.tolist(),
             profile_seconds=line.profile_seconds,
+            profile_evaluations=line.extra_evaluations,
             changes=self.changes,
             drifts=self._drifts(),
+            routing=routing_of(line) if isinstance(line, RoutedPipeline) else None,
+            router=line.router.to_bytes() if isinstance(line, RoutedPipeline) else b"",
+            notes=self.notes,
         )
 
     def _drifts(self) -> list[dict[str, Any]]:
@@ -201,6 +212,8 @@ class Fused:
         before = self.pipeline.policy.order
         if not self.pipeline.tuples:
             self.begin_with(learned)
+        if isinstance(self.pipeline, RoutedPipeline) and learned.router:
+            self._take_in_classes(self.pipeline, learned.router)
         if new.any():
             self.pipeline.policy.update(profile.masks[new], profile.times[new], profile.stamps[new])
             self._known_stamps[name] = float(profile.stamps.max())
@@ -209,10 +222,28 @@ class Fused:
 
     def begin_with(self, learned: Learned) -> None:
         """Start from another's order and costs."""
-        self.pipeline.policy = self.spec.policy.make(learned.order)
+        if isinstance(self.pipeline, RoutedPipeline):
+            if not self.pipeline.router.seen:
+                self.pipeline.router.begin(learned.order)
+            self.pipeline.policy = self.pipeline.router.overall
+        else:
+            self.pipeline.policy = self.spec.policy.make(learned.order)
         if learned.costs and None not in learned.costs:
             costs: Floats = np.array(learned.costs, np.float64)
             self.pipeline.warm_up(costs, learned.call_costs or np.zeros(costs.size))
+
+    def _take_in_classes(self, line: RoutedPipeline, saved: bytes) -> None:
+        """Learn the classes that another process has found; a process that knows nothing goes on from there."""
+        try:
+            other = ClassRouter.from_bytes(saved, self.spec.policy.make, list(self.spec.attributes))
+        except RoutingError as error:
+            self.notes = [*self.notes, f"classes are learnt anew: {error}"][-MOST_CHANGES:]
+            return
+        if line.router.seen:
+            line.router.take_in(other)
+        else:
+            line.router = other
+            line.policy = other.overall
 
     def _stays(self, number: int, judge: Judge) -> Callable[[View], Booleans]:
         """The judge as a filter: rows that it rejects go; those that it fails on stay, others may reject them."""
@@ -273,6 +304,15 @@ class Fused:
             number, name = self.spec.numbers[failure.predicate], self.spec.names[failure.predicate]
             texts[row] = f"{number:02d} predicate {name!r} failed with {failure.reason}"
         return pa.array(texts, pa.string())
+
+
+def routing_of(line: RoutedPipeline) -> dict[str, Any]:
+    """What is known of the classes of a query, as plain values."""
+    return line.router.explain() | {
+        "rows_by": [{"attributes": list(names), "rows": rows} for names, rows in line.rows_by.items()],
+        "split_seconds": line.split_seconds,
+        "choose_seconds": line.choose_seconds,
+    }
 
 
 _queries: OrderedDict[str, Fused] = OrderedDict()  # of this process, the one used last at the end

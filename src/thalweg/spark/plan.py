@@ -7,17 +7,21 @@ A condition that is to run behind one of those is made to depend on its outcome,
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from thalweg.routing.branches import Branches
+from thalweg.spark.branching import branched
 from thalweg.spark.forms import Form, JoinForm, NativeForm, PythonForm
 from thalweg.spark.fused import FusedSpec, fused
 from thalweg.spark.judges import Judge
+from thalweg.spark.predicates import LookupPredicate
+from thalweg.spark.routes import Routes
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -65,6 +69,9 @@ class Plan:
     specify: Callable[[Sequence[int]], FusedSpec]
     on_error: str
     extra_columns: tuple[str, ...] = ()  # that the quarantine wants besides
+    routes: Routes | None = None  # the columns that may tell classes apart
+    branches: Mapping[tuple[int, ...], Branches] = field(default_factory=dict)  # of some conditions of a stage
+    brings: Mapping[int, LookupPredicate] = field(default_factory=dict)  # lookups with columns for the kept rows
 
     def apply(self, frame: DataFrame) -> DataFrame:
         """The rows that all predicates keep."""
@@ -79,6 +86,8 @@ class Plan:
             if stage.kind is NativeForm:
                 condition = _guarded(self._native(stage), guard)
                 frame = frame.where(condition if number else condition & tag(self.key))
+            elif stage.kind is JoinForm and not rest and not checks and stage.predicates[0] in self.brings:
+                frame = frame if number else frame.where(tag(self.key))  # to bring its columns is to probe
             elif stage.kind is JoinForm:
                 plain = not checks and all(later.kind is not NativeForm for later in rest)
                 frame, guard, names = self._join(frame, stage, guard, plain=plain)
@@ -98,7 +107,12 @@ class Plan:
             checked = _raised(outcomes, f.lit(True) if checked is None else checked)  # noqa: FBT003
         if checked is not None:
             frame = frame.where(_guarded(checked, guard))
-        return frame.drop(*scratch) if scratch else frame
+        frame = frame.drop(*scratch) if scratch else frame
+        for one, lookup in self.brings.items():
+            names = [f"{PREFIX}{one}_key{place}" for place in range(len(lookup.on))]
+            brought = f.broadcast(lookup.brought(frame.sparkSession, *names))
+            frame = frame.join(brought, _same(lookup, names), "inner").drop(*names)
+        return frame
 
     def as_column(self) -> Column:
         """The same as one condition, if all predicates run in Python."""
@@ -118,7 +132,17 @@ class Plan:
         ]
 
     def _native(self, stage: Stage) -> Column:
-        forms = [form for form in (self.forms[one] for one in stage.predicates) if isinstance(form, NativeForm)]
+        """The conditions of a stage, those that have branches last."""
+        for members, branches in self.branches.items():
+            if self.routes is not None and set(members) <= set(stage.predicates):
+                first = [one for one in stage.predicates if one not in members]
+                overall = [members.index(one) for one in stage.predicates if one in members]
+                case = branched(branches, self.routes.types, [self._all([one]) for one in members], overall)
+                return self._all(first) & case if first else case
+        return self._all(stage.predicates)
+
+    def _all(self, predicates: Sequence[int]) -> Column:
+        forms = [form for form in (self.forms[one] for one in predicates) if isinstance(form, NativeForm)]
         return reduce(operator.and_, [form.true if self.on_error == "drop" else form.stays for form in forms])
 
     def _join(
@@ -135,7 +159,7 @@ class Plan:
         # A column of its own tells what was found: what Spark infers of keys it takes ahead of the join.
         found_column = f"{PREFIX}{one}_found"
         keys = f.broadcast(lookup.frame(frame.sparkSession, found_column, *names))
-        same = reduce(operator.and_, (f.col(on) == f.col(name) for on, name in zip(lookup.on, names, strict=True)))
+        same = _same(lookup, names)
         known = reduce(operator.and_, (f.col(on).isNotNull() for on in lookup.on))
         if plain:
             if lookup.negate:
@@ -162,13 +186,28 @@ class Plan:
             )
             for form in forms
         ]
+        routed = self.routes.attributes if self.routes is not None and len(forms) > 1 else ()
+        brought = [name for name in routed if name not in names]
+        everything = [*names, *("" for _ in codes), *brought]
         spec = replace(
             self.specify(stage.predicates),
             judges=JudgeMaker(places),
             columns=tuple(names),
             puts_off_errors=puts_off_errors,
+            attributes={name: everything.index(name) for name in routed},
         )
-        return _udf(spec, stays=stays)(*(f.col(name) for name in names), *(_code(code) for code in codes))
+        return _udf(spec, stays=stays)(
+            *(f.col(name) for name in names),
+            *(_code(code) for code in codes),
+            *(self.routes.brought(name) for name in brought if self.routes is not None),
+        )
+
+
+def _same(lookup: LookupPredicate, names: Sequence[str]) -> Column:
+    """Whether a row has a key, whose parts have these names."""
+    from pyspark.sql import functions as f
+
+    return reduce(operator.and_, (f.col(on) == f.col(name) for on, name in zip(lookup.on, names, strict=True)))
 
 
 def _guarded(condition: Column, guard: Column | None) -> Column:

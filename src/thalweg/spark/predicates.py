@@ -80,7 +80,9 @@ class LookupPredicate(Predicate):
     table: Any
     on: tuple[str, ...]  # columns of the stream
     columns: tuple[str, ...]  # the table's, in the same order
+    brings: Mapping[str, str] = field(default_factory=dict)  # more of its columns, to the kept rows, under which names
     negate: bool = False
+    fixed: list[str] = field(default_factory=list, repr=False)  # running queries that cannot follow a refresh
     followers: list[Callable[[KeySet], None]] = field(default_factory=list, repr=False)  # told of a refresh
     _loaded: list[tuple[KeySet, pa.Table]] = field(default_factory=list, repr=False)
     _frames: dict[tuple[Any, ...], DataFrame] = field(default_factory=dict, repr=False)
@@ -94,13 +96,27 @@ class LookupPredicate(Predicate):
         """The same as a DataFrame, with a column that says that they were found; made once for a session."""
         key = (spark, found, *names)
         if key not in self._frames:
-            table = self._load()[1].rename_columns(list(names))
+            table = self._load()[1].select(list(self.columns)).rename_columns(list(names))
             table = table.append_column(found, pa.array(np.ones(table.num_rows, np.bool_)))
             self._frames[key] = spark.createDataFrame(table)
         return self._frames[key]
 
+    def brought(self, spark: SparkSession, *names: str) -> DataFrame:
+        """The keys, under these names, with the columns to bring back; made once for a session."""
+        key = (spark, "brought", *names)
+        if key not in self._frames:
+            table = self._load()[1]
+            columns = [table[name] for name in (*self.columns, *self.brings)]
+            self._frames[key] = spark.createDataFrame(pa.table(columns, [*names, *self.brings.values()]))
+        return self._frames[key]
+
     def refresh(self, table: Any = None) -> None:  # noqa: ANN401 - as in `lookup`
         """Read the table again, or take another; a running stream follows with its next micro-batch."""
+        if self.fixed:
+            raise ValueError(
+                f"predicate {self.name!r} brings columns into a streaming DataFrame, whose plan is fixed: write "
+                f"tw.stream(...), which plans every micro-batch anew, or stop the query and start it again"
+            )
         if table is not None:
             object.__setattr__(self, "table", table)
         self._loaded.clear()
@@ -110,9 +126,9 @@ class LookupPredicate(Predicate):
 
     def _load(self) -> tuple[KeySet, pa.Table]:
         if not self._loaded:
-            table = read_columns(self.table, self.columns, self.name)
+            table = read_columns(self.table, list(dict.fromkeys((*self.columns, *self.brings))), self.name)
             try:
-                self._loaded.append((KeySet(table), table))
+                self._loaded.append((KeySet(table.select(list(self.columns))), table))
             except KeyTableError as error:
                 raise KeyTableError(f"predicate {self.name!r}: {error}") from None
         return self._loaded[0]
@@ -259,11 +275,15 @@ def lookup(
     table: Any,  # noqa: ANN401 - see below
     *,
     on: str | Sequence[str] | Mapping[str, str],
+    columns: str | Sequence[str] | Mapping[str, str] = (),
     negate: bool = False,
     name: str | None = None,
     **options: Any,  # noqa: ANN401 - checked by _options
 ) -> LookupPredicate:
     """Whether a row's key is in a stored table: a semi-join, or with ``negate=True`` an anti-join.
+
+    With `columns` it is a join: the kept rows get these columns of the table. First all predicates decide which rows
+    are kept, this one by the keys alone; columns are brought to those rows only.
 
     A row whose key is NULL is kept by neither. `refresh` on the predicate reads the table again.
 
@@ -273,6 +293,8 @@ def lookup(
         A DataFrame, an Arrow table, or the path of Parquet files. Its keys must be unique and not NULL.
     on
         The key column or columns; ``{"src_ip": "ip"}`` where the table calls them otherwise.
+    columns
+        Columns of the table to bring back; ``{"name": "customer"}`` to call them otherwise.
 
     Examples
     --------
@@ -283,12 +305,22 @@ def lookup(
     pairs = dict(on) if isinstance(on, Mapping) else {column: column for column in _columns(on, "on")}
     if not pairs:
         raise ValueError("tw.lookup needs key columns: on='ip', or on={'src_ip': 'ip'} for other names in the table")
+    brings = (
+        dict(columns)
+        if isinstance(columns, Mapping)
+        else {one: one for one in columns and _columns(columns, "columns")}
+    )
+    if brings and negate:
+        raise ValueError("rows that are not in the table have no columns of it: leave out columns= or negate=True")
+    if len(set(brings.values())) < len(brings):
+        raise ValueError(f"columns= brings two columns under one name: {', '.join(brings.values())}")
     what = os.path.basename(os.fspath(table)) if isinstance(table, str | os.PathLike) else "lookup"  # noqa: PTH119
     found = LookupPredicate(
         name=name or f"{', '.join(pairs)} {'not in' if negate else 'in'} {what}",
         table=table,
         on=tuple(pairs),
         columns=tuple(pairs.values()),
+        brings=brings,
         negate=negate,
         **_options(options),
     )

@@ -13,7 +13,7 @@ import re
 import struct
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from thalweg.ordering import Profile, ProfileError
 
-MAGIC = b"thalweg1"
+MAGIC = b"thalweg2"
 SUFFIX = ".learned"
 PLAN, WARM = "plan-", "warm-"  # files of what a sample told of all predicates, and of what earlier workers have learnt
 
@@ -47,15 +47,20 @@ class Learned:
     costs: list[float | None] = field(default_factory=list)  # a row, None where nothing is known
     call_costs: list[float] = field(default_factory=list)
     profile_seconds: float = 0.0
+    profile_evaluations: int = 0  # rows that predicates looked at for profiling alone
     changes: list[dict[str, Any]] = field(default_factory=list)  # when, from which order to which, and why
     drifts: list[dict[str, Any]] = field(default_factory=list)  # changes in the data that were detected
+    routing: dict[str, Any] | None = None  # classes and their orders, as `ClassRouter.explain` tells them
+    router: bytes = b""  # and as others learn from them
+    branches: list[dict[str, Any]] = field(default_factory=list)  # of conditions in Spark, by class
+    notes: list[str] = field(default_factory=list)  # what could not be used
     at: float = field(default_factory=time.time)
 
     def to_bytes(self) -> bytes:
         """The file's content."""
-        about = asdict(self) | {"profile": None}
-        text = json.dumps(about).encode()
-        body = struct.pack("<I", len(text)) + text + self.profile.to_bytes()
+        about = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in {"profile", "router"}}
+        text, profile = json.dumps(about).encode(), self.profile.to_bytes()
+        body = struct.pack("<II", len(text), len(profile)) + text + profile + self.router
         return MAGIC + hashlib.sha256(body).digest() + body
 
     @classmethod
@@ -66,18 +71,21 @@ class Learned:
             raise StateError("this is no saved state, or one of another version; delete it to start afresh")
         if hashlib.sha256(body).digest() != digest:
             raise StateError("the saved state is damaged or cut short; delete it to start afresh")
-        (length,) = struct.unpack_from("<I", body)
+        start = struct.calcsize("<II")
+        text, profile = struct.unpack_from("<II", body)
+        middle, end = start + text, start + text + profile
         try:
-            about = json.loads(body[4 : 4 + length])
-            return cls(**about | {"profile": Profile.from_bytes(body[4 + length :])})
+            about = json.loads(body[start:middle])
+            return cls(**about, profile=Profile.from_bytes(body[middle:end]), router=body[end:])
         except (ProfileError, TypeError) as error:
             raise StateError(f"the saved state cannot be read: {error}") from None
 
 
 def merge(several: Sequence[Learned]) -> Learned:
     """What workers of earlier runs have learnt, put together: the newest order and the newest profile tuples."""
-    newest = max(several, key=lambda one: one.at)
-    profile = reduce(Profile.merge, (one.profile for one in sorted(several, key=lambda one: -one.at)))
+    newer_first = sorted(several, key=lambda one: -one.at)
+    newest = newer_first[0]
+    profile = reduce(Profile.merge, (one.profile for one in newer_first))
     return Learned(
         run="",
         predicates=newest.predicates,
@@ -85,6 +93,7 @@ def merge(several: Sequence[Learned]) -> Learned:
         profile=profile,
         costs=newest.costs,
         call_costs=newest.call_costs,
+        router=next((one.router for one in newer_first if one.router), b""),
         at=newest.at,
     )
 

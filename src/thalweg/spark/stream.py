@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.drift import Detector
 from thalweg.ordering import Policy
+from thalweg.spark.routes import RouteBy
 from thalweg.spark.where import OnError, Where, gather, make_where
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def stream(
     checkpoint: str | os.PathLike[str],
     policy: str | Policy | type[Policy] = "a-greedy",
     drift: str | Detector = "none",
+    route_by: RouteBy = None,
     on_error: OnError = "raise",
     quarantine: str | os.PathLike[str] | None = None,
     quarantine_columns: Sequence[str] = (),
@@ -53,6 +55,7 @@ def stream(
         predicates,
         policy=policy,
         drift=drift,
+        route_by=route_by,
         on_error=on_error,
         quarantine=quarantine,
         quarantine_columns=quarantine_columns,
@@ -147,6 +150,7 @@ class Replanner:
         else:
             where.learned = saved
             where.choose_by(saved.profile, "as learnt before the restart")
+            where.restore_branches(saved)
             self._alarmed = False
 
     @contextmanager

@@ -25,13 +25,25 @@ from thalweg.ordering.places import placed_order
 from thalweg.ordering.precedence import required_before
 from thalweg.ordering.replay import replay
 from thalweg.ordering.types import Integers
-from thalweg.spark.checks import check_columns, check_picklable, constraints, detector_of, distinct_names, policy_of
+from thalweg.routing import RoutingError
+from thalweg.routing.branches import Branches
+from thalweg.spark.branching import choose_branches
+from thalweg.spark.checks import (
+    check_brought,
+    check_columns,
+    check_picklable,
+    constraints,
+    detector_of,
+    distinct_names,
+    policy_of,
+)
 from thalweg.spark.forms import Form, JoinForm, NativeForm, PythonForm, code_form, forms_of
 from thalweg.spark.fused import MOST_CHANGES, FusedSpec, PolicySpec
 from thalweg.spark.native import SMALL_INPUT, Sample, estimated_size, sample_rows
 from thalweg.spark.plan import Plan, stages_of
-from thalweg.spark.predicates import ExpressionPredicate, Predicate, as_predicate, columns_of, parts_of
+from thalweg.spark.predicates import ExpressionPredicate, LookupPredicate, Predicate, as_predicate, columns_of, parts_of
 from thalweg.spark.quarantine import folder_of
+from thalweg.spark.routes import AUTO, RouteBy, Routes, routes_of
 from thalweg.spark.state import PLAN, SUFFIX, WARM, Learned, StateError, StateFolder, digest, merge
 from thalweg.spark.trial import try_all
 
@@ -59,6 +71,9 @@ class Where:
     quarantine: str | None
     quarantine_columns: tuple[str, ...]
     folder: StateFolder
+    routes: Routes | None = None  # the columns that may tell classes of rows apart
+    branches: dict[tuple[int, ...], Branches] = field(default_factory=dict)  # of conditions in Spark, by class
+    branching: list[dict[str, Any]] = field(default_factory=list)  # what was considered for them
     order: tuple[int, ...] = ()
     why: str = ""  # the order of the stages is as it is
     learned: Learned | None = None  # of all predicates together, from a sample
@@ -79,7 +94,18 @@ class Where:
     def plan(self) -> Plan:
         """How the predicates run at present."""
         stages = stages_of(self.order, self.forms)
-        return Plan(self.key, stages, self.forms, self.specify, self.on_error, self.quarantine_columns)
+        brings = {at: one for at, one in enumerate(self.predicates) if isinstance(one, LookupPredicate) and one.brings}
+        return Plan(
+            self.key,
+            stages,
+            self.forms,
+            self.specify,
+            self.on_error,
+            self.quarantine_columns,
+            self.routes,
+            self.branches,
+            brings,
+        )
 
     def choose_unsampled(self) -> None:
         """An order without knowing anything: what is surely cheap first, Python last, and as written otherwise."""
@@ -115,6 +141,7 @@ class Where:
             for part in parts_of(one)
             for column in columns_of(part)
         )
+        columns |= dict.fromkeys(self.routes.types if self.routes is not None else ())
         return sample_rows(frame, conditions, list(columns), size)
 
     def consider(self, sampled: Sample) -> None:
@@ -127,6 +154,13 @@ class Where:
         profile.insert(masks, np.broadcast_to(costs, (masks.size, costs.size)), now)
         self.learned = Learned(self.key, list(self.names), [], profile, costs=costs.tolist())
         self.choose_by(profile, f"sampled {masks.size:,} rows, {sampled.how}")
+        if self.routes is not None and self.routes.off is None:
+            values = {name: sampled.columns[name].slice(0, masks.size) for name in self.routes.types}
+            stages = [stage.predicates for stage in stages_of(self.order, self.forms)]
+            judged = masks, costs
+            self.branching = choose_branches(stages, self.forms, self.required, judged, values, self.routes.types)
+            self.learned.branches = [one for one in self.branching if "branches" in one]
+            self.restore_branches(self.learned)
 
     def choose_by(self, profile: Profile, why: str) -> None:
         """Choose the order of all predicates by a profile of them all."""
@@ -144,6 +178,19 @@ class Where:
             self.changes = [*self.changes[1 - MOST_CHANGES :], change]
         if self.learned is not None:
             self.learned.order = list(order)
+
+    def restore_branches(self, learned: Learned) -> None:
+        """Take up branches that were chosen by a sample, now or in an earlier run; those that do not fit are noted."""
+        self.branches.clear()
+        if self.routes is None or self.routes.off is not None:
+            return
+        for one in learned.branches:
+            try:
+                found = Branches.from_dict(one, len(one["conditions"]), list(self.routes.types))
+            except RoutingError as error:
+                self.notes.append(f"conditions run in one order: {error}")
+            else:
+                self.branches[tuple(one["conditions"])] = found
 
     def specify(self, stage: Sequence[int]) -> FusedSpec:
         """What a worker needs to know of the predicates of one Python stage, besides how to judge."""
@@ -192,6 +239,7 @@ def where(
     *predicates: Any,  # noqa: ANN401 - predicates, Columns and texts
     policy: str | Policy | type[Policy] = "a-greedy",
     drift: str | Detector = "none",
+    route_by: RouteBy = None,
     on_error: OnError = "raise",
     quarantine: str | os.PathLike[str] | None = None,
     quarantine_columns: Sequence[str] = (),
@@ -216,6 +264,9 @@ def where(
         What else watches for changes in the data, besides the counts of ordinary processing that always do: a detector
         of `thalweg.drift` or its name, ``"bcs"``, ``"martingale"`` or ``"adwin"``. It sees changes that hide behind
         other predicates, and gradual ones.
+    route_by
+        What may tell classes of rows apart, so that each has its own order: a column, a list of columns, or ``"auto"``
+        for those that predicates take to Python and some cheap ones. Classes are made where they surely save.
     on_error
         What becomes of a row that no predicate rejects and that one fails on: ``"raise"`` an error that names the
         predicate and the row, ``"drop"`` it, or ``"quarantine"`` it.
@@ -240,6 +291,7 @@ def where(
         predicates,
         policy=policy,
         drift=drift,
+        route_by=route_by,
         on_error=on_error,
         quarantine=quarantine,
         quarantine_columns=quarantine_columns,
@@ -247,6 +299,9 @@ def where(
         joins=not frame.isStreaming,
     )
     decide(made, frame, sample=sample)
+    if frame.isStreaming:
+        for lookup in made.plan.brings.values():
+            lookup.fixed.append(made.key)
     return made.plan.apply(frame)
 
 
@@ -276,6 +331,7 @@ def condition(
         checked,
         policy=policy,
         drift=drift,
+        route_by=None,
         on_error=on_error,
         quarantine=None,
         quarantine_columns=(),
@@ -293,6 +349,7 @@ def make_where(
     *,
     policy: str | Policy | type[Policy],
     drift: str | Detector,
+    route_by: RouteBy,
     on_error: OnError,
     quarantine: str | os.PathLike[str] | None,
     quarantine_columns: Sequence[str],
@@ -309,10 +366,13 @@ def make_where(
     checked = distinct_names([as_predicate(one) for one in predicates])
     if frame is not None:
         check_columns(frame, checked, quarantine_columns)
+    check_brought(frame, checked)
     check_picklable(checked)
     key = uuid.uuid4().hex[:12]
     folder = StateFolder(os.path.join(_scratch(), key) if state is None else state)  # noqa: PTH118 - may be a URL
     kind, options = policy_of(policy)
+    # A join has one order for all rows; who names a column to tell classes by has lookups follow them, in Python.
+    joins = joins and (route_by is None or route_by == AUTO)
     forms = forms_of(frame, checked, kind, folder.url, joins=joins)
     if on_error == "quarantine":  # a worker writes it, so a worker has to be told where a condition has raised
         raising = [one for one, form in enumerate(forms) if isinstance(form, NativeForm) and form.raised is not None]
@@ -328,16 +388,24 @@ def make_where(
         quarantine=None if quarantine is None else os.fspath(quarantine),
         quarantine_columns=tuple(quarantine_columns),
         folder=folder,
+        routes=None if frame is None else routes_of(frame, route_by, python_columns(forms), kind, len(forms)),
     )
     if frame is not None and quarantine is not None:
-        taken = [column for form in forms if isinstance(form, PythonForm) for column in form.columns]
-        made.quarantine = folder_of(frame, os.fspath(quarantine), list(dict.fromkeys([*taken, *quarantine_columns])))
+        taken = dict.fromkeys([*python_columns(forms), *quarantine_columns])
+        made.quarantine = folder_of(frame, os.fspath(quarantine), list(taken))
+    if route_by == AUTO and sum(isinstance(form, JoinForm) for form in forms) > 1:
+        made.notes.append("lookups run as joins in Spark, in one order: name a column in route_by= for classes of rows")
     if on_error == "quarantine":
         check_python_is_last(made)
     _wheres[key] = made
     while len(_wheres) > MOST_WHERES:
         _wheres.popitem(last=False)
     return made
+
+
+def python_columns(forms: Sequence[Form]) -> list[str]:
+    """The columns that predicates take to Python."""
+    return [column for form in forms if isinstance(form, PythonForm) for column in form.columns]
 
 
 def check_python_is_last(made: Where) -> None:
@@ -361,6 +429,7 @@ def decide(made: Where, frame: DataFrame, *, sample: bool | None = None) -> None
     if saved is not None:
         made.learned = saved
         made.choose_by(saved.profile, f"as learnt {time.strftime('%Y-%m-%d %H:%M', time.localtime(saved.at))}")
+        made.restore_branches(saved)
         return
     if sample is False or frame.isStreaming or not (sample or made.wants_sample()):
         made.choose_unsampled()

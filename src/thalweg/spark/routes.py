@@ -1,0 +1,134 @@
+"""Which columns may tell classes of rows apart: what `tw.where(route_by=...)` asks for, checked, or chosen for it.
+
+Knows names and types alone. Which of these columns are worth an order for each class is found out while the query runs,
+by `thalweg.routing`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from thalweg.drift.watched import SHAPES
+from thalweg.ordering import Policy
+from thalweg.registry import hint
+from thalweg.routing.class_router import MOST_ATTRIBUTES
+from thalweg.routing.partition import refusal
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+RouteBy = str | Sequence[str] | None
+
+AUTO = "auto"
+# Types of columns that often have few values, and cost little to bring to Python.
+CHEAP = ("boolean", "byte", "short", "integer", "date", "string")
+MOST_BROUGHT = 8  # columns that are brought to Python for the sake of classes alone, unless they are named
+LETTERS = 80  # of a text that are brought along: more than make a column too wide, and no more
+
+
+@dataclass(frozen=True)
+class Routes:
+    """The columns that may tell classes apart."""
+
+    attributes: tuple[str, ...]  # that go to Python
+    types: dict[str, Any] = field(default_factory=dict)  # Spark's, of these and of more that a plan may branch by
+    left_out: dict[str, str] = field(default_factory=dict)  # the other columns, with the reason
+    off: str | None = None  # why there are no classes at all
+
+    def brought(self, name: str) -> Column:
+        """A column as it goes to Python, if no predicate needs the whole of it."""
+        from pyspark.sql import functions as f
+
+        column = f.col(name)
+        return f.substring(column, 1, LETTERS) if self.types[name].typeName() == "string" else column
+
+
+def routes_of(
+    frame: DataFrame, route_by: RouteBy, used: Sequence[str], kind: type[Policy], predicates: int
+) -> Routes | None:
+    """The columns to classify by; `used` are those that come to Python anyway."""
+    if route_by is None:
+        return None
+    routes = _chosen(frame, used) if route_by == AUTO else _named(frame, route_by)
+    if kind not in SHAPES:
+        names = " or ".join(f"policy={one.name!r}" for one in SHAPES)
+        off = f"policy {kind.name} does not evaluate profile tuples on all predicates: write {names} for classes"
+    elif predicates < 2:  # noqa: PLR2004 - of one there is no order
+        off = "there is one predicate, hence one order"
+    elif not routes.types:
+        off = "no column may tell classes apart"
+    else:
+        return routes
+    return Routes((), {}, routes.left_out, off)
+
+
+def _named(frame: DataFrame, route_by: object) -> Routes:
+    """Exactly the columns that the user names."""
+    from pyspark.errors import AnalysisException
+
+    names = [route_by] if isinstance(route_by, str) else list(route_by) if isinstance(route_by, Sequence) else []
+    if not names or not all(isinstance(one, str) and one for one in names):
+        raise TypeError(f"route_by is 'auto', a column's name, a list of them, or None, not {route_by!r}")
+    if len(set(names)) < len(names) or len(names) > MOST_ATTRIBUTES:
+        raise ValueError(f"route_by takes up to {MOST_ATTRIBUTES} different columns, not {', '.join(names)}")
+    types = {}
+    for name in names:
+        try:
+            types[name] = frame.select(name).schema.fields[0].dataType
+        except AnalysisException:
+            there = ", ".join(frame.columns)
+            raise ValueError(
+                f"route_by needs a column {name!r}; the DataFrame has {there}{hint(name, frame.columns)}"
+            ) from None
+        if reason := _refusal(types[name]):
+            raise ValueError(f"route_by: {name!r} cannot tell classes apart: {reason}")
+    return Routes(tuple(names), types)
+
+
+def _chosen(frame: DataFrame, used: Sequence[str]) -> Routes:
+    """What predicates take to Python anyway, and some more that are cheap to bring and often have few values."""
+    types: dict[str, Any] = {}
+    sampled: dict[str, Any] = {}
+    left_out: dict[str, str] = {}
+    for name in dict.fromkeys(used):
+        kind = frame.select(name).schema.fields[0].dataType
+        if reason := _refusal(kind):
+            left_out[name] = reason
+        elif len(types) >= MOST_ATTRIBUTES - MOST_BROUGHT:
+            left_out[name] = f"others come first: write route_by={name!r} for it"
+        else:
+            types[name] = kind
+    count, brought = Counter(frame.columns), 0
+    for one in frame.schema.fields:
+        name, type_name = one.name, one.dataType.typeName()
+        if name in types or name in left_out:
+            continue
+        if reason := _refusal(one.dataType):
+            left_out[name] = reason
+        elif count[name] > 1 or not name.isidentifier():
+            left_out[name] = "its name needs quotes or is not unique: write it into route_by= as Spark understands it"
+        elif type_name not in CHEAP:
+            left_out[name] = f"not for Python: a {type_name} mostly has many values; write route_by={name!r} if not"
+            sampled[name] = one.dataType
+        elif brought >= MOST_BROUGHT:
+            left_out[name] = f"not for Python: {MOST_BROUGHT} columns are brought already; write route_by={name!r}"
+            sampled[name] = one.dataType
+        else:
+            types[name] = one.dataType
+            brought += 1
+    more = list(sampled.items())[: MOST_ATTRIBUTES - len(types)]
+    return Routes(tuple(types), types | dict(more), left_out)
+
+
+def _refusal(kind: Any) -> str | None:  # noqa: ANN401 - a Spark type
+    """Why columns of a type cannot tell classes apart, or None if they can."""
+    from pyspark.errors import PySparkTypeError
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    try:
+        return refusal(to_arrow_type(kind, timezone="UTC"))
+    except PySparkTypeError:
+        return f"it is a {kind.simpleString()}; route by a column of numbers, strings, times or booleans"
