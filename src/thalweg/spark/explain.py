@@ -145,7 +145,11 @@ def _planned_lines(where: Where, members: Sequence[int]) -> list[dict[str, Any]]
 def _line(where: Where, one: int) -> dict[str, Any]:
     empty = dict.fromkeys(("rows_seen", "dropped", "failed", "seconds", "cost", "drop_rate", "profile_drop_share"))
     place = PLACES[type(where.forms[one])]
-    return {"number": one, "name": where.predicates[one].name, "runs_in": place} | empty
+    about = {"number": one, "name": where.predicates[one].name, "runs_in": place} | empty
+    if one in where.inner:
+        members = where.predicates[one].members  # type: ignore[attr-defined]  # of a disjunction
+        about["members"] = [members[member].name for member in where.inner[one]]
+    return about
 
 
 def _conditional(profile: Profile, order: Sequence[int]) -> dict[int, float | None]:
@@ -233,6 +237,7 @@ def _text(one: dict[str, Any]) -> str:
         left = [cell.ljust(width) for cell, width in zip(row[:3], widths[:3], strict=True)]
         right = [cell.rjust(width) for cell, width in zip(row[3:], widths[3:], strict=True)]
         lines.append("  ".join([*left, *right]).rstrip())
+    lines += [f"{line['name']}: {' or '.join(line['members'])}" for line in one["predicates"] if line.get("members")]
     for cost in one["costs"]:
         order = " > ".join(cost["optimal_order"] or ())
         best = f", {_seconds(cost['optimal'])} at best ({order})" if order else ""

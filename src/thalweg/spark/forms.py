@@ -47,6 +47,12 @@ class NativeForm:
     raised: Column | None
     strict: Column
     facts: Facts
+    members: tuple[NativeForm, ...] = ()  # of a disjunction, in the order in which Spark evaluates them
+
+    @property
+    def parts(self) -> tuple[NativeForm, ...]:
+        """The conditions that are tried one by one: the members of a disjunction, or the condition itself."""
+        return self.members or (self,)
 
     @cached_property
     def false(self) -> Column:
@@ -114,8 +120,6 @@ class Known:
 
 def _native(known: Known, predicate: Predicate) -> NativeForm | None:
     """The form in Spark, if the predicate and all in it have one."""
-    from pyspark.sql import functions as f
-
     if isinstance(predicate, ExpressionPredicate):
         condition, facts = condition_of(predicate.condition), known.facts[id(predicate)]
         if facts.safe or not facts.deterministic or known.opaque is None:
@@ -130,21 +134,28 @@ def _native(known: Known, predicate: Predicate) -> NativeForm | None:
         members = [one for one in found if one is not None]
         if len(members) < len(found):
             return None
-        true = reduce(operator.or_, (one.true for one in members))
-        raised = [one.raised for one in members if one.raised is not None]
-        facts = Facts(
+        return disjunction(members)
+    return None
+
+
+def disjunction(members: Sequence[NativeForm]) -> NativeForm:
+    """A condition that is true where a member is; Spark asks them in this order."""
+    from pyspark.sql import functions as f
+
+    true = reduce(operator.or_, (one.true for one in members))
+    raised = [one.raised for one in members if one.raised is not None]
+    return NativeForm(
+        true=true,
+        negate=lambda: reduce(operator.and_, (one.false for one in members)),
+        raised=~f.coalesce(true, f.lit(False)) & reduce(operator.or_, raised) if raised else None,  # noqa: FBT003
+        strict=reduce(operator.or_, (one.strict for one in members), true) if raised else true,
+        facts=Facts(
             safe=not raised,
             cheap=all(one.facts.cheap for one in members),
             deterministic=all(one.facts.deterministic for one in members),
-        )
-        return NativeForm(
-            true=true,
-            negate=lambda: reduce(operator.and_, (one.false for one in members)),
-            raised=~f.coalesce(true, f.lit(False)) & reduce(operator.or_, raised) if raised else None,  # noqa: FBT003
-            strict=reduce(operator.or_, (one.strict for one in members), true) if raised else true,
-            facts=facts,
-        )
-    return None
+        ),
+        members=tuple(members),
+    )
 
 
 def _python(known: Known, predicate: Predicate, policy: type, folder: str) -> PythonForm:

@@ -53,6 +53,7 @@ class Learned:
     routing: dict[str, Any] | None = None  # classes and their orders, as `ClassRouter.explain` tells them
     router: bytes = b""  # and as others learn from them
     branches: list[dict[str, Any]] = field(default_factory=list)  # of conditions in Spark, by class
+    inner: list[tuple[int, list[int]]] = field(default_factory=list)  # orders of the members of disjunctions in Spark
     notes: list[str] = field(default_factory=list)  # what could not be used
     at: float = field(default_factory=time.time)
 

@@ -150,7 +150,7 @@ class Replanner:
         else:
             where.learned = saved
             where.choose_by(saved.profile, "as learnt before the restart")
-            where.restore_branches(saved)
+            where.take_up(saved)
             self._alarmed = False
 
     @contextmanager

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow.compute as pc
 
+from thalweg.ordering import Policy
+from thalweg.ordering.cost import order_cost
+from thalweg.ordering.replay import replay
 from thalweg.ordering.stopwatch import SINGLES, Stopwatch
 from thalweg.ordering.types import Booleans, Floats, Integers
 from thalweg.spark.forms import Form, JoinForm, NativeForm, PythonForm
@@ -30,8 +33,8 @@ FEWEST_TRIALS = 64  # rows below which nothing is concluded
 FIRST_SLICE = 16
 
 
-def try_all(forms: Sequence[Form], sampled: Sample) -> tuple[Integers, Floats]:
-    """Drop masks of the sampled rows and seconds a row of each predicate.
+def try_all(forms: Sequence[Form], sampled: Sample, inner: Mapping[int, Sequence[int]]) -> tuple[Integers, Floats]:
+    """Drop masks of the sampled rows and seconds a row of each predicate; `inner` has the orders of disjunctions.
 
     Only the rows that all predicates have judged count, unless a Python predicate is so slow that these are too few: it
     then counts as one that keeps all rows, which puts it last.
@@ -41,9 +44,11 @@ def try_all(forms: Sequence[Form], sampled: Sample) -> tuple[Integers, Floats]:
     tried, conditions = count, 0
     for one, form in enumerate(forms):
         if isinstance(form, NativeForm):
-            dropped = (sampled.codes[:, conditions] != TRUE) & (sampled.codes[:, conditions] != -1)
-            costs[one] = sampled.seconds[conditions]
-            conditions += 1
+            own = slice(conditions, conditions + len(form.parts))
+            codes, conditions = sampled.codes[:, own], own.stop
+            dropped = ~((codes == TRUE) | (codes == -1)).any(axis=1)
+            order = inner.get(one, range(len(form.parts)))
+            costs[one] = order_cost(accepted(codes) if count else [0], order, sampled.seconds[own])
         elif isinstance(form, JoinForm):
             found = form.lookup.keys.contains([sampled.columns[column] for column in form.lookup.on])
             kept = pc.invert(found) if form.lookup.negate else found
@@ -56,6 +61,26 @@ def try_all(forms: Sequence[Form], sampled: Sample) -> tuple[Integers, Floats]:
             tried = min(tried, dropped.size)
         masks[: dropped.size] |= dropped.astype(np.int64) << one
     return masks[:tried], costs
+
+
+def accepted(codes: Integers) -> Integers:
+    """For each row the mask of the members of a disjunction that are true: whoever accepts a row decides it."""
+    masks: Integers = ((codes == TRUE).astype(np.int64) << np.arange(codes.shape[1])).sum(axis=1)
+    return masks
+
+
+def member_orders(forms: Sequence[Form], sampled: Sample, kind: type[Policy]) -> dict[int, tuple[int, ...]]:
+    """The cheapest order of the members of each disjunction in Spark, by the dual rule, unless it is as written."""
+    found, conditions = {}, 0
+    for one, form in enumerate(forms):
+        if isinstance(form, NativeForm):
+            own = slice(conditions, conditions + len(form.parts))
+            conditions = own.stop
+            if form.members and form.facts.deterministic:
+                policy = kind(len(form.members))
+                replay(policy, accepted(sampled.codes[:, own]), sampled.seconds[own])
+                found[one] = policy.order
+    return {one: order for one, order in found.items() if list(order) != sorted(order)}
 
 
 def try_python(form: PythonForm, sampled: Sample) -> tuple[Booleans, float]:

@@ -37,7 +37,7 @@ from thalweg.spark.checks import (
     distinct_names,
     policy_of,
 )
-from thalweg.spark.forms import Form, JoinForm, NativeForm, PythonForm, code_form, forms_of
+from thalweg.spark.forms import Form, JoinForm, NativeForm, PythonForm, code_form, disjunction, forms_of
 from thalweg.spark.fused import MOST_CHANGES, FusedSpec, PolicySpec
 from thalweg.spark.native import SMALL_INPUT, Sample, estimated_size, sample_rows
 from thalweg.spark.plan import Plan, stages_of
@@ -45,7 +45,7 @@ from thalweg.spark.predicates import ExpressionPredicate, LookupPredicate, Predi
 from thalweg.spark.quarantine import folder_of
 from thalweg.spark.routes import AUTO, RouteBy, Routes, routes_of
 from thalweg.spark.state import PLAN, SUFFIX, WARM, Learned, StateError, StateFolder, digest, merge
-from thalweg.spark.trial import try_all
+from thalweg.spark.trial import member_orders, try_all
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -73,6 +73,7 @@ class Where:
     folder: StateFolder
     routes: Routes | None = None  # the columns that may tell classes of rows apart
     branches: dict[tuple[int, ...], Branches] = field(default_factory=dict)  # of conditions in Spark, by class
+    inner: dict[int, tuple[int, ...]] = field(default_factory=dict)  # orders of the members of disjunctions in Spark
     branching: list[dict[str, Any]] = field(default_factory=list)  # what was considered for them
     order: tuple[int, ...] = ()
     why: str = ""  # the order of the stages is as it is
@@ -93,12 +94,18 @@ class Where:
     @property
     def plan(self) -> Plan:
         """How the predicates run at present."""
-        stages = stages_of(self.order, self.forms)
+        forms = tuple(
+            disjunction([form.members[member] for member in self.inner[one]])
+            if one in self.inner and isinstance(form, NativeForm)
+            else form
+            for one, form in enumerate(self.forms)
+        )
+        stages = stages_of(self.order, forms)
         brings = {at: one for at, one in enumerate(self.predicates) if isinstance(one, LookupPredicate) and one.brings}
         return Plan(
             self.key,
             stages,
-            self.forms,
+            forms,
             self.specify,
             self.on_error,
             self.quarantine_columns,
@@ -126,14 +133,13 @@ class Where:
 
     def wants_sample(self) -> bool:
         """Whether there is an order to choose that workers cannot find by themselves."""
-        slow = sum(
-            isinstance(form, JoinForm) or (isinstance(form, NativeForm) and not form.facts.cheap) for form in self.forms
-        )
+        slow = sum(isinstance(form, JoinForm) for form in self.forms)
+        slow += sum(not part.facts.cheap for form in self.forms if isinstance(form, NativeForm) for part in form.parts)
         return self.policy.kind is not AsWritten and slow >= WORTH_SAMPLING
 
     def take_sample(self, frame: DataFrame, size: int | None) -> Sample:
         """Run all conditions on a sample, and bring along what the others need."""
-        conditions = [form.strict for form in self.forms if isinstance(form, NativeForm)]
+        conditions = [part.strict for form in self.forms if isinstance(form, NativeForm) for part in form.parts]
         columns = dict.fromkeys(
             column
             for one, form in zip(self.predicates, self.forms, strict=True)
@@ -146,13 +152,15 @@ class Where:
 
     def consider(self, sampled: Sample) -> None:
         """Choose the order of all predicates by a sample."""
-        masks, costs = try_all(self.forms, sampled)
+        inner = member_orders(self.forms, sampled, self.policy.kind)
+        masks, costs = try_all(self.forms, sampled, inner)
         if self.policy.options.get("costs") is not None:
             costs = np.array(self.policy.options["costs"], np.float64)
         now = time.time()
         profile = Profile(len(costs), max(masks.size, 1), costs=costs)
         profile.insert(masks, np.broadcast_to(costs, (masks.size, costs.size)), now)
         self.learned = Learned(self.key, list(self.names), [], profile, costs=costs.tolist())
+        self.learned.inner = [(one, list(order)) for one, order in inner.items()]
         self.choose_by(profile, f"sampled {masks.size:,} rows, {sampled.how}")
         if self.routes is not None and self.routes.off is None:
             values = {name: sampled.columns[name].slice(0, masks.size) for name in self.routes.types}
@@ -160,7 +168,7 @@ class Where:
             judged = masks, costs
             self.branching = choose_branches(stages, self.forms, self.required, judged, values, self.routes.types)
             self.learned.branches = [one for one in self.branching if "branches" in one]
-            self.restore_branches(self.learned)
+        self.take_up(self.learned)
 
     def choose_by(self, profile: Profile, why: str) -> None:
         """Choose the order of all predicates by a profile of them all."""
@@ -179,8 +187,13 @@ class Where:
         if self.learned is not None:
             self.learned.order = list(order)
 
-    def restore_branches(self, learned: Learned) -> None:
-        """Take up branches that were chosen by a sample, now or in an earlier run; those that do not fit are noted."""
+    def take_up(self, learned: Learned) -> None:
+        """Take up what was chosen besides the order, now or in an earlier run; branches that do not fit are noted."""
+        self.inner = {
+            one: tuple(order)
+            for one, order in learned.inner
+            if isinstance(form := self.forms[one], NativeForm) and sorted(order) == list(range(len(form.members)))
+        }
         self.branches.clear()
         if self.routes is None or self.routes.off is not None:
             return
@@ -429,7 +442,7 @@ def decide(made: Where, frame: DataFrame, *, sample: bool | None = None) -> None
     if saved is not None:
         made.learned = saved
         made.choose_by(saved.profile, f"as learnt {time.strftime('%Y-%m-%d %H:%M', time.localtime(saved.at))}")
-        made.restore_branches(saved)
+        made.take_up(saved)
         return
     if sample is False or frame.isStreaming or not (sample or made.wants_sample()):
         made.choose_unsampled()
