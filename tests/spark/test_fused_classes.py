@@ -32,7 +32,7 @@ KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "timestamps": (pa.timestamp("us", tz="UTC"), st.integers(-(10**6), 10**6)),
     "booleans": (pa.bool_(), st.booleans()),
     "dates": (pa.date32(), st.integers(-3, 3)),
-    "decimals": (pa.decimal128(9, 2), st.sampled_from([decimal.Decimal("1.50"), decimal.Decimal("-3")])),
+    "decimals": (pa.decimal128(9, 2), st.sampled_from([decimal.Decimal("1.50"), decimal.Decimal(-3)])),
 }
 
 
@@ -100,7 +100,7 @@ def test_answers_and_errors_are_those_without_classes(
     ]
     edges = data.draw(st.sampled_from([None, (0.0,), (-1.0, 1.0)]))
     cells = data.draw(st.sampled_from([Cells((0,), (edges,)), Cells((1, 0), (None, edges)), Cells((1,), (None,))]))
-    how = data.draw(st.sampled_from([{}, {"on_error": "drop"}, {"puts_off_errors": True}]))
+    how: dict[str, Any] = data.draw(st.sampled_from([{}, {"on_error": "drop"}, {"puts_off_errors": True}]))
     policy = data.draw(
         st.sampled_from([
             PolicySpec(AGreedy, PREDICATES, {"costs": [1.0] * PREDICATES}),
@@ -121,12 +121,12 @@ def test_quarantined_rows_are_those_without_classes(tmp_path: Path) -> None:
     columns = (pa.array(rows), pa.array(["x", "y"] * 32), pa.array([row % 3 for row in rows]))
     found = []
     for name in ("routed", "plain"):
-        more = {"on_error": "quarantine", "quarantine": str(tmp_path / f"{name}-aside")}
-        one = Fused(spec(tmp_path / name, **more, **({} if name == "routed" else {"attributes": {}})))
+        aside = str(tmp_path / f"{name}-aside")
+        one = Fused(spec(tmp_path / name, on_error="quarantine", quarantine=aside))
         if name == "routed":
             with_classes(one, {"a": columns[1], "b": columns[2]}, Cells((0,), (None,)))
         kept = outcome(one, [columns])
-        found.append((kept, sorted(map(str, pq.read_table(more["quarantine"]).to_pylist()))))
+        found.append((kept, sorted(map(str, pq.read_table(aside).to_pylist()))))
     assert found[0] == found[1]
     assert found[0][1]
 

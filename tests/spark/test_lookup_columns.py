@@ -110,7 +110,7 @@ def test_what_cannot_be_right_is_refused(spark: SparkSession) -> None:
             tw.where(frame, bad)
     with pytest.raises(ValueError, match=r"which predicate 'id in lookup' has already: write columns=\{'b'"):
         tw.where(frame, wanted, tw.lookup(table, on="id", columns=["b"]))
-    with pytest.raises(ValueError, match="outside of tw.condition"):
+    with pytest.raises(ValueError, match=r"outside of tw\.condition"):
         tw.condition(wanted)
     with pytest.raises(ValueError, match="leave out columns= or negate"):
         tw.lookup(table, on="id", columns=["b"], negate=True)

@@ -80,7 +80,7 @@ def is_monotone(numbers: Floats) -> bool:
     >>> is_monotone(np.array([1.0, 2.0, 3.0, 5.0])), is_monotone(np.array([1.0, 1.0, 1.0, 5.0]))
     (True, False)
     """
-    steps = np.diff(numbers[~np.isnan(numbers)])
+    steps = np.diff(numbers[np.isfinite(numbers)])
     if not steps.size:
         return False
     return bool(max((steps > 0).mean(), (steps < 0).mean()) >= MONOTONE)

@@ -94,7 +94,9 @@ class Plan:
                 frame = frame if number else frame.where(tag(self.key))
                 scratch += names
             elif not rest and not checks:
-                frame = frame.where(self._fused(stage, stays=joined, puts_off_errors=False))
+                # Of a deterministic function Spark would infer what it says of each combination of equal keys.
+                stays = joined or len(self.brings) > 1
+                frame = frame.where(self._fused(stage, stays=stays, puts_off_errors=False))
             else:
                 outcome = f"{PREFIX}{number}"
                 frame = frame.withColumn(outcome, self._fused(stage, stays=True, puts_off_errors=True))

@@ -87,6 +87,7 @@ def merge(several: Sequence[Learned]) -> Learned:
     newer_first = sorted(several, key=lambda one: -one.at)
     newest = newer_first[0]
     profile = reduce(Profile.merge, (one.profile for one in newer_first))
+    has_classes = max(newer_first, key=lambda one: bool(one.router) + bool(one.routing and one.routing["classifier"]))
     return Learned(
         run="",
         predicates=newest.predicates,
@@ -94,7 +95,8 @@ def merge(several: Sequence[Learned]) -> Learned:
         profile=profile,
         costs=newest.costs,
         call_costs=newest.call_costs,
-        router=next((one.router for one in newer_first if one.router), b""),
+        routing=has_classes.routing,
+        router=has_classes.router,
         at=newest.at,
     )
 

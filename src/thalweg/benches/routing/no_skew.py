@@ -1,0 +1,32 @@
+"""no-skew: the same predicates where classes are alike, so that routing has to switch itself off."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from thalweg.benches.filters.race import AGAIN, THALWEG, Tick, compete
+from thalweg.benches.filters.work import bytes_of, predicates_of
+from thalweg.benches.routing.classes import ONE_ORDER, OPERATORS, PREDICATE_SECONDS, ByClass, Routed, rows_of_classes
+from thalweg.results import Result
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NAME = "no-skew"
+ROWS, ROUNDS = 500_000, 7
+SHARE = 0.05 ** (1 / OPERATORS)  # that each keeps: 5% in all, as in table 6
+
+
+def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, rounds: int = ROUNDS) -> list[Result]:
+    """Time against one adaptive order."""
+    load = round(bytes_of(PREDICATE_SECONDS))
+    routed = Routed(predicates_of([ByClass(number, load, SHARE, SHARE) for number in range(OPERATORS)]))
+    contenders = {
+        THALWEG: routed.by(THALWEG, "auto"),
+        AGAIN: routed.by(AGAIN, "auto"),
+        ONE_ORDER: routed.by(ONE_ORDER, None),
+    }
+    note = f"{rows:,} rows, cold, {OPERATORS} predicates of 5 µs that keep {SHARE:.0%} of every class, six columns"
+    frame, small = rows_of_classes(spark, rows), rows_of_classes(spark, rows // 20)
+    found = compete(NAME, frame, contenders, rounds, tick, note, small=small)
+    return [found.faster(ONE_ORDER, 0.98), found.control()]
