@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 SAMPLE_ROWS = 4000
-MOST_SAMPLE_ROWS = 5 * SAMPLE_ROWS  # where the estimate of the input's size was far off
 SMALL_INPUT = 16 << 20  # bytes, by Spark's estimate, below which a sample is not worth its job
 LARGE_INPUT = 4 << 30  # bytes above which only the first partitions are sampled: a pass over all would take too long
 THINNING = 0.1  # of the rows, where only the first are looked at, so that neighbours do not count for one another
@@ -138,14 +137,12 @@ def sample_rows(frame: DataFrame, conditions: Sequence[Column], columns: Sequenc
 def _choose_rows(frame: DataFrame, size: int | None) -> tuple[DataFrame, str]:
     """Some rows, and which they are: from as many places as can be had without reading everything."""
     thinned = frame.sample(fraction=THINNING, seed=1)
-    if size is None or size > LARGE_INPUT:
-        return thinned.limit(SAMPLE_ROWS), "of the first ones alone: not representative if the input is sorted"
-    width = sum(_width(field.dataType) for field in frame.schema.fields)
-    fraction = min(1.0, SAMPLE_ROWS * width / max(size, 1))
-    spread = _first_of_each_partition(thinned if fraction < THINNING else frame)
-    if spread is not None:
-        return spread, "of the first ones of every partition"
-    return frame.sample(fraction=fraction, seed=1).limit(MOST_SAMPLE_ROWS), "chosen at random from all"
+    if size is not None and size <= LARGE_INPUT:
+        width = sum(_width(field.dataType) for field in frame.schema.fields)
+        spread = _first_of_each_partition(thinned if size * THINNING > SAMPLE_ROWS * width else frame)
+        if spread is not None:
+            return spread, "of the first ones of every partition"
+    return thinned.limit(SAMPLE_ROWS), "of the first ones alone: not representative if the input is sorted"
 
 
 def _first_of_each_partition(frame: DataFrame) -> DataFrame | None:
