@@ -255,7 +255,7 @@ def test_expensive_calls_make_small_classes_run_together() -> None:
     stream = Stream(diagonal(4, 0.05, 1.0))
     router = ClassRouter(lambda order: AGreedy(4, order=order, p=0.05), stream.attributes)
     routed = RoutedPipeline(router, [slow(one) for one in range(4)], clock=clock)
-    for _ in range(40):
+    for _ in range(100):
         part = stream.next(20_000)
         columns = {name: pa.array(values) for name, values in zip(stream.attributes, part.values.T, strict=True)}
         routed.keep(part.masks, columns)

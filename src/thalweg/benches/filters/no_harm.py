@@ -1,6 +1,7 @@
 """no-harm: where there is nothing to gain, Thalweg costs next to nothing.
 
-The written order is best; predicates are cheap; the input is tiny; all is evaluated by Spark and cheap.
+The written order is best; predicates are cheap; the input is tiny; all is evaluated by Spark and cheap. Tiny inputs may
+take 50 ms more; the ratio is measured on jobs for which that much would be three per cent.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NAME = "no-harm"
-ROWS, CHEAP_ROWS, NATIVE_ROWS, TINY_ROWS = 500_000, 5_000_000, 500_000_000, 100
+ROWS, CHEAP_ROWS, NATIVE_ROWS, TINY_ROWS = 1_000_000, 5_000_000, 500_000_000, 100
 ROUNDS, TINY_ROUNDS = 7, 30
 UNIT_SECONDS = 0.35e-6
 COSTS = (40, 4, 20, 2, 10, 1)
