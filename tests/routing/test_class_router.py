@@ -155,7 +155,8 @@ def test_saved_and_restored_it_is_the_same() -> None:
     assert again.classify(columns).tolist() == router.classify(columns).tolist()
     assert [one.order for one in again.policies] == [one.order for one in router.policies]
     assert again.sample.codes.tolist() == router.sample.codes.tolist()
-    assert again.explain()["events"] == router.explain()["events"]
+    for what in ("events", "candidates", "pruned"):
+        assert again.explain()[what] == router.explain()[what]
     learn(again, stream, 500)
     assert used(again) == ["attrC"]
 
@@ -179,6 +180,9 @@ def test_a_new_worker_begins_with_what_another_knows() -> None:
     new.take_in(router)
     assert used(new) == ["attrC"]
     assert len(new.sample) == len(router.sample)
+    learn(router, stream, 500)
+    new.take_in(router)  # it has grown, and holds what is known here already
+    assert new.sample.codes.tolist() == router.sample.codes.tolist()
     with pytest.raises(ValueError, match="same filters and attributes"):
         new.take_in(ClassRouter(make, ["other"]))
 

@@ -101,6 +101,8 @@ def test_strong_skew_saves_sixty_per_cent_of_the_evaluations() -> None:
     routed, plain = pipelines(stream)
     assert run(stream, routed, plain, 200_000) >= 0.6
     assert routed.router.explain()["classifier"]["attributes"] == ["attrC"]
+    assert list(routed.rows_by) == [("attrC",)]
+    assert routed.rows_by["attrC",] > 180_000
     benefit = routed.router.benefit()
     assert benefit is not None
     assert benefit["saving"] == pytest.approx(1 - 1.35 / 4.7, abs=0.05)

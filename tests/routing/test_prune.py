@@ -44,3 +44,9 @@ def test_a_few_stragglers_do_not_hide_a_sequence() -> None:
     line[::100] -= 50
     assert is_monotone(line)
     assert not is_monotone(np.array([np.nan, 3.0]))
+
+
+def test_infinities_are_no_steps() -> None:
+    endless = np.array([np.inf, np.inf, 1.0, 2.0, -np.inf, 3.0])
+    assert is_monotone(endless)
+    assert not is_monotone(np.full(5, np.inf))

@@ -93,6 +93,7 @@ def check(found: dict[str, Any]) -> None:
     assert found["kept"] == [row for row in FIRST if any(digit in str(row) for digit in "123")]
     assert found["rows"] > 0
     assert found["error"]
+    assert found["routed"]
     assert found["dropped"] == 399
     assert found["too_small"]
     assert found["cast"] == [row for row in range(3991, 4000) if row % 100 != 5]

@@ -112,6 +112,7 @@ def ids(frame: DataFrame) -> list[int]:
     size=st.sampled_from([1, 7, 10_000]),
     sample=st.booleans(),
     on_error=st.sampled_from(["raise", "drop"]),
+    route_by=st.sampled_from([None, "auto", "s", ["a", "ip"]]),
 )
 def test_the_rows_are_those_of_duckdb(
     spark: SparkSession,
@@ -123,10 +124,12 @@ def test_the_rows_are_those_of_duckdb(
     size: int,
     sample: bool,  # noqa: FBT001 - given by Hypothesis
     on_error: Any,  # noqa: ANN401
+    route_by: Any,  # noqa: ANN401
 ) -> None:
     batch_size(size)
     frame = frame_of(spark, rows, partitions)
-    kept = tw.where(frame, *(POOL[one][0] for one in chosen), policy=policy, sample=sample, on_error=on_error)
+    options = {"policy": policy, "sample": sample, "on_error": on_error, "route_by": route_by}
+    kept = tw.where(frame, *(POOL[one][0] for one in chosen), **options)
     data = pa.table(
         {
             "id": range(len(rows)),
@@ -196,6 +199,7 @@ def value_frame(spark: SparkSession, values: list[int]) -> DataFrame:
     policy=st.sampled_from([one.name for one in POLICIES]),
     order=st.permutations(range(3)),
     sample=st.booleans(),
+    route_by=st.sampled_from([None, "auto", "a"]),
 )
 def test_errors_do_not_depend_on_the_order(
     spark: SparkSession,
@@ -204,12 +208,13 @@ def test_errors_do_not_depend_on_the_order(
     policy: str,
     order: list[int],
     sample: bool,  # noqa: FBT001
+    route_by: str | None,
 ) -> None:
     frame = value_frame(spark, values)
     predicates = [by_bits(one, kinds[one]) for one in order]
     kept, failing = truth(values, 3)
-    assert ids(tw.where(frame, *predicates, policy=policy, on_error="drop", sample=sample)) == kept
-    result = tw.where(frame, *predicates, policy=policy, sample=sample)
+    assert ids(tw.where(frame, *predicates, policy=policy, on_error="drop", sample=sample, route_by=route_by)) == kept
+    result = tw.where(frame, *predicates, policy=policy, sample=sample, route_by=route_by)
     if not failing:
         assert ids(result) == kept
         return

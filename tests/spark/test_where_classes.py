@@ -222,3 +222,41 @@ def test_errors_do_not_depend_on_branches(frame: DataFrame) -> None:
     for route_by in ("text", None):
         with pytest.raises(Exception, match="row "):
             ids(tw.where(frame, *raising, route_by=route_by, sample=True))
+
+
+def test_a_driven_stream_branches_and_goes_on_so_after_a_restart(
+    spark: SparkSession, frame: DataFrame, tmp_path: Path
+) -> None:
+    copies = 2  # in a file: a tenth of a micro-batch is looked at
+    large = frame.crossJoin(spark.range(copies).toDF("copy")).drop("copy").coalesce(1)
+    for number in range(2):
+        large.write.parquet(f"{tmp_path}/in/{number}")
+    anything = tw.predicate(lambda number: number >= 0, on="id", takes="numpy", name="anything")
+
+    def run() -> tuple[dict[str, Any], dict[str, Any]]:
+        source = spark.readStream.schema(frame.schema).option("maxFilesPerTrigger", 1).parquet(f"{tmp_path}/in/*")
+        metrics = tw.Metrics(spark)
+        stream = tw.stream(source, *CONDITIONS, anything, checkpoint=tmp_path / "checkpoint", route_by="auto")
+        planned: dict[str, Any] = tw.explain(stream).to_dict()["wheres"][0]
+        query = stream.to_files(tmp_path / "out", availableNow=True)
+        assert query.awaitTermination(120)
+        metrics.close()
+        about: dict[str, Any] = tw.explain(query).to_dict()["wheres"][0]
+        if metrics.latest:
+            assert metrics.latest[query.id]["wheres"][0]["routing"]["considered"] == about["routing"]["considered"]
+        return planned, about
+
+    def branches(about: dict[str, Any]) -> list[Any]:
+        return [stage["classes"] for stage in about["routing"]["stages"] if stage["runs_in"] == "Spark"]
+
+    before, first = run()
+    assert "nothing sampled" in before["why"]
+    assert "sampled" in first["why"]
+    [classes] = branches(first)
+    assert len(classes) > 1
+    large.write.parquet(f"{tmp_path}/in/2")
+    again, _ = run()
+    assert "as learnt before the restart" in again["why"]
+    assert branches(again) == [classes]
+    found = sorted(row["id"] for row in spark.read.parquet(f"{tmp_path}/out").collect())
+    assert found == sorted(3 * copies * ids(frame.where("side = 3")))

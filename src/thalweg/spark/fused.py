@@ -213,7 +213,7 @@ class Fused:
         if not self.pipeline.tuples:
             self.begin_with(learned)
         if isinstance(self.pipeline, RoutedPipeline) and learned.router:
-            self._take_in_classes(self.pipeline, learned.router)
+            self._take_in_classes(self.pipeline, learned)
         if new.any():
             self.pipeline.policy.update(profile.masks[new], profile.times[new], profile.stamps[new])
             self._known_stamps[name] = float(profile.stamps.max())
@@ -232,10 +232,16 @@ class Fused:
             costs: Floats = np.array(learned.costs, np.float64)
             self.pipeline.warm_up(costs, learned.call_costs or np.zeros(costs.size))
 
-    def _take_in_classes(self, line: RoutedPipeline, saved: bytes) -> None:
-        """Learn the classes that another process has found; a process that knows nothing goes on from there."""
+    def _take_in_classes(self, line: RoutedPipeline, learned: Learned) -> None:
+        """Learn the classes that another process has found; a process that knows nothing goes on from there.
+
+        One that has had classes decides for itself, whatever others still do.
+        """
+        has_classes = learned.routing is not None and learned.routing["classifier"] is not None
+        if line.router.seen and (line.router.version or not has_classes):
+            return
         try:
-            other = ClassRouter.from_bytes(saved, self.spec.policy.make, list(self.spec.attributes))
+            other = ClassRouter.from_bytes(learned.router, self.spec.policy.make, list(self.spec.attributes))
         except RoutingError as error:
             self.notes = [*self.notes, f"classes are learnt anew: {error}"][-MOST_CHANGES:]
             return

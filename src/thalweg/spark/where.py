@@ -204,6 +204,9 @@ class Where:
                 self.notes.append(f"conditions run in one order: {error}")
             else:
                 self.branches[tuple(one["conditions"])] = found
+        self.branching = self.branching or [
+            one for one in learned.branches if tuple(one["conditions"]) in self.branches
+        ]
 
     def specify(self, stage: Sequence[int]) -> FusedSpec:
         """What a worker needs to know of the predicates of one Python stage, besides how to judge."""

@@ -63,6 +63,9 @@ def main(master: str) -> None:
     about: dict[str, object] = {"kept": ids(kept)}
     explained = tw.explain(kept).to_dict()["wheres"][0]
     about |= {"rows": explained["rows"], "workers": explained["workers"], "order": explained["order"]}
+    again = tw.where(numbers, below_ninety, ends_in_seven, "id > 100", tw.regex("s", "[1-3]"), wanted, is_not_77,
+                     route_by=["a", "s"], sample=True)  # fmt: skip
+    about["routed"] = ids(again) == about["kept"] and tw.explain(again).to_dict()["wheres"][0]["routing"]["off"] is None
     try:
         ids(tw.where(numbers, is_not_77, ends_in_seven))
     except Exception as error:  # noqa: BLE001 - whatever this Spark makes of it
@@ -75,7 +78,7 @@ def main(master: str) -> None:
         numbers.write.parquet(f"{folder}/in")
         stream = spark.readStream.schema(numbers.schema).parquet(f"{folder}/in")
         query = (
-            tw.where(stream, below_ninety, wanted, ends_in_seven, state=f"{folder}/state")
+            tw.where(stream, below_ninety, wanted, ends_in_seven, route_by="auto", state=f"{folder}/state")
             .writeStream.format("parquet")
             .option("checkpointLocation", f"{folder}/checkpoint")
             .trigger(availableNow=True)

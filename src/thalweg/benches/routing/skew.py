@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NAME = "skew"
-ROWS, ROUNDS = 400_000, 5
+ROWS, ROUNDS = 600_000, 5
 A, B = 0.05, 1.0
 
 
