@@ -311,7 +311,7 @@ def make_where(
         check_columns(frame, checked, quarantine_columns)
     check_picklable(checked)
     key = uuid.uuid4().hex[:12]
-    folder = StateFolder(os.path.join(_scratch(), key) if state is None else state)  # noqa: PTH118 - may be a URL
+    folder = StateFolder(os.path.join(scratch(), key) if state is None else state)  # noqa: PTH118 - may be a URL
     kind, options = policy_of(policy)
     forms = forms_of(frame, checked, kind, folder.url, joins=joins)
     if on_error == "quarantine":  # a worker writes it, so a worker has to be told where a condition has raised
@@ -429,7 +429,7 @@ _wheres: OrderedDict[str, Where] = OrderedDict()
 
 
 @cache
-def _scratch() -> str:
+def scratch() -> str:
     """A folder for what is learnt, as long as this program runs."""
     folder = tempfile.mkdtemp(prefix="thalweg-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
