@@ -120,7 +120,10 @@ class JoinQuery:
             raise ValueError(f"the output is 'append' or 'changelog', not {self.output!r}")
         if not self.select:
             raise ValueError("select at least one column: (input, column, name in the result)")
-        used = [*(each for one in self.equalities for each in one), *((name, column) for name, column, _ in self.select)]
+        used = [
+            *(each for one in self.equalities for each in one),
+            *((name, column) for name, column, _ in self.select),
+        ]
         for name, column in (*used, *(each for one in self.residuals for each in one.columns)):
             self.input(name).column(column)
         for one in self.equalities:
@@ -201,7 +204,9 @@ class JoinQuery:
             for number in key:
                 ends = sorted(Attribute(name, self.key_columns[name][number][0]) for name in (left, right))
                 equality = Equality(*ends)
-                predicates.append(Predicate(equality.left.stream, equality.right.stream, share, str(equality), equality))
+                predicates.append(
+                    Predicate(equality.left.stream, equality.right.stream, share, str(equality), equality)
+                )
         return JoinGraph(tuple(streams), tuple(predicates))
 
     def describe(self, name: str) -> dict[str, Any]:
