@@ -47,9 +47,7 @@ class Shares:
         (0, 3)
         """
         free = [range(size) if place not in self.placed_by[name] else [0] for place, size in enumerate(self.sizes)]
-        return tuple(
-            sum(at * stride for at, stride in zip(each, self.strides, strict=True)) for each in product(*free)
-        )
+        return tuple(sum(at * stride for at, stride in zip(each, self.strides, strict=True)) for each in product(*free))
 
     def is_first(self, name: str, cell: int) -> bool:
         """Whether a cell is the first of those that its rows of an input go to: what is counted once is counted there.

@@ -1,19 +1,19 @@
 """`tw.join`: a window join of any number of streams and tables as one stateful operator, in probe orders that adapt.
 
-Here what was asked for is checked and becomes a plan: each input is pruned, hashed and packed by cell, one shuffle brings
-the cells together, and what they give is unpacked.
+Here what was asked for is checked and becomes a plan: each input is pruned, hashed and packed by cell, one shuffle
+brings the cells together, and what they give is unpacked.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 import uuid
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pyarrow as pa
@@ -30,7 +30,7 @@ from thalweg.spark.join_text import WINDOW_EXAMPLE, Condition, microseconds, par
 from thalweg.spark.packing import HASH, PACKED, PAYLOAD, Layout, packer, unpacker
 from thalweg.spark.residuals import CandidateTest
 from thalweg.spark.state import StateFolder
-from thalweg.spark.where import TAG, scratch
+from thalweg.spark.where import scratch
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -153,7 +153,11 @@ def join(
     selected = parse_select(select, columns)
     spark = sides[0].frame.sparkSession
     streaming = any(one.frame.isStreaming for one in sides)
-    for chosen, registered, what in ((planner, PLANNERS, "planner"), (policy, POLICIES, "policy"), (drift, DETECTORS, "detector")):
+    for chosen, registered, what in (
+        (planner, PLANNERS, "planner"),
+        (policy, POLICIES, "policy"),
+        (drift, DETECTORS, "detector"),
+    ):
         find(chosen, registered, what)
     if streaming:
         _check_spark(spark)
@@ -184,12 +188,9 @@ def join(
     return _plan(made, sides, casts, delay)
 
 
-def joins_of(what: Any) -> list[Join]:  # noqa: ANN401 - a DataFrame or a streaming query
-    """Every `tw.join` in the plan of a DataFrame or of a running query."""
-    text = io.StringIO()
-    with contextlib.redirect_stdout(text):
-        what.explain(True)  # noqa: FBT003 - a streaming query takes it by position only
-    return [_joins[key] for key in dict.fromkeys(TAG.findall(text.getvalue())) if key in _joins]
+def joins_by(keys: Sequence[str]) -> list[Join]:
+    """Every `tw.join` that has one of these keys."""
+    return [_joins[key] for key in keys if key in _joins]
 
 
 _joins: OrderedDict[str, Join] = OrderedDict()
@@ -197,12 +198,14 @@ _joins: OrderedDict[str, Join] = OrderedDict()
 
 def _sides(streams: Mapping[str, DataFrame], windows: object, event_time: object) -> list[Side]:
     """The inputs, with their windows and times."""
-    if not isinstance(streams, Mapping) or len(streams) < 2:  # noqa: PLR2004 - a join has two sides
+    if len(streams) < 2:  # noqa: PLR2004 - a join has two sides
         raise ValueError("tw.join takes two or more DataFrames by name: tw.join({'R1': r1, 'R2': r2}, on=...)")
     for name, frame in streams.items():
         if not hasattr(frame, "isStreaming"):
             raise TypeError(f"{name} is a Spark DataFrame, not {type(frame).__name__}")
-        twice = [column for column in frame.columns if [each.lower() for each in frame.columns].count(column.lower()) > 1]
+        twice = [
+            column for column in frame.columns if [each.lower() for each in frame.columns].count(column.lower()) > 1
+        ]
         if twice:
             raise ValueError(f"{name} has several columns {twice[0]!r}; rename or drop all but one")
     for what, given in (("windows", windows), ("event_time", event_time)):
@@ -260,10 +263,8 @@ def _check_spark(spark: SparkSession) -> None:
             f"tw.join keeps its state in RocksDB, and {PROVIDER} is {provider}: write "
             f"spark.conf.set('{PROVIDER}', '{ROCKS}') before the query starts"
         )
-    try:
-        import google.protobuf  # noqa: F401 - Spark needs it, and says so only in a worker
-    except ImportError:
-        raise ValueError("stateful operators in Python need protobuf: pip install 'pyspark[connect]'") from None
+    if find_spec("google.protobuf") is None:  # Spark needs it, and says so only in a worker
+        raise ValueError("stateful operators in Python need protobuf: pip install 'pyspark[connect]'")
 
 
 def _casts(sides: Sequence[Side], condition: Condition) -> dict[tuple[str, str], str]:
@@ -387,18 +388,36 @@ def _plan(made: Join, sides: Sequence[Side], casts: Mapping[tuple[str, str], str
         ],
     )
     if made.streaming:
-        results = packed.groupBy("cell").transformWithStateInPandas(JoinProcessor(spec), PAYLOAD, "Append", "EventTime")
+        with _own_workers(packed.sparkSession, made.key):
+            results = packed.groupBy("cell").transformWithStateInPandas(
+                JoinProcessor(spec), PAYLOAD, "Append", "EventTime"
+            )
     else:
         shuffled = packed.where("cell >= 0").repartition(made.layout.shares.cells, "cell")
         results = shuffled.groupBy("cell").applyInArrow(_at_once(spec, join_at_once), PAYLOAD)
     types = {one.name: arrow_types(one) for one in sides}
     shown = pa.schema([(alias, types[name][column]) for name, column, alias in made.query.select])
-    fields = ", ".join(
-        f"`{alias}` {_spark_type(sides, name, column)}" for name, column, alias in made.query.select
-    )
+    fields = ", ".join(f"`{alias}` {_spark_type(sides, name, column)}" for name, column, alias in made.query.select)
     if made.query.output == "changelog":
         shown, fields = shown.append(pa.field(CHANGE, pa.int8())), f"{fields}, {CHANGE} tinyint"
     return results.mapInArrow(unpacker(shown, made.key), fields)
+
+
+@contextmanager
+def _own_workers(spark: SparkSession, key: str) -> Iterator[None]:
+    """Functions made within get worker processes of their own, so that the cells these keep are found again.
+
+    Spark reuses a worker for any function with the same environment. Connect has no way to say this.
+    """
+    try:
+        environment = spark.sparkContext.environment
+    except Exception:  # noqa: BLE001 - Connect knows no contexts
+        environment = {}
+    environment[f"THALWEG_JOIN_{key}"] = "1"
+    try:
+        yield
+    finally:
+        del environment[f"THALWEG_JOIN_{key}"]
 
 
 def _at_once(spec: JoinSpec, run: Any) -> Any:  # noqa: ANN401 - functions

@@ -1,27 +1,30 @@
 """The stateful operator of a join: for each cell, the windows in Spark's state store and the results of new rows.
 
-State is the rows of the windows, as segments by number, and one value: a token that names this version of it. A worker
-keeps the cells it has stepped, ready to be probed; it uses one only if its token is the state's, and rebuilds it from the
-segments otherwise. So a task that is retried, moved or repeated after a restart sees just what was committed.
+State is the rows of the windows, as segments, and one value that names them and this version of the state. No name is
+ever used twice, not even by a task that is done again. A worker keeps the cells it has stepped, ready to be probed.
+Spark gives the next step of a cell to any worker: one that has the same version goes on with it, one that has an older
+version adds and removes the segments that have come and gone since, and one that has none reads them all. So a task
+that is retried, moved or repeated after a restart sees just what was committed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pyarrow as pa
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-from thalweg.kernels import compile_kernels
 from thalweg.mjoin import Cell, StateError, Step
-from thalweg.mjoin.pack import pack, pieces, unpack_all
+from thalweg.mjoin.catch_up import catch_up
+from thalweg.mjoin.pack import pack, pieces, unpack, unpack_all
 from thalweg.spark.late import keep_late
 from thalweg.spark.packing import LEDGER, Layout
 from thalweg.spark.state import StateFolder
@@ -29,16 +32,20 @@ from thalweg.spark.state import StateFolder
 if TYPE_CHECKING:
     import pandas as pd
 
+HELD_SECONDS = 300.0  # a cell that a worker has not stepped for so long is with others, or its query has ended
+MOST_SWITCHES = 5  # of a cell that are reported
 MICROSECONDS = 1000  # in a millisecond, Spark's unit of watermarks
 
 ABOUT = StructType(
     [
         StructField("token", StringType()),
         StructField("watermark", LongType()),  # milliseconds, 0 for none yet
+        StructField("segments", StringType()),  # JSON: names and bytes, by number
         StructField("counts", StringType()),  # JSON
+        StructField("knowledge", StringType()),  # JSON: no part of what is right, but what is fast
     ]
 )
-NUMBER = StructType([StructField("number", LongType())])
+NAME = StructType([StructField("name", StringType())])
 SEGMENT = StructType([StructField("segment", BinaryType())])
 
 
@@ -54,14 +61,23 @@ class JoinSpec:
     tables: Mapping[str, bytes] = field(default_factory=dict)  # inputs that are sent with the query, packed
 
     def new_cell(self) -> Cell:
-        """A cell without rows, that begins with what others have learnt."""
-        compile_kernels()
-        return Cell(self.layout.query, **self.options)
+        """A cell without rows, that knows what some cell of the query has learnt before."""
+        cell = Cell(self.layout.query, **self.options)
+        try:
+            saved = StateFolder(self.folder).read([self.learned])
+        except OSError:
+            saved = {}
+        if saved:
+            cell.learn(json.loads(saved[self.learned])["knowledge"])
+        return cell
+
+    @property
+    def learned(self) -> str:
+        """The file of what was learnt last."""
+        return f"{self.layout.digest}.learned-join"
 
     def table_rows(self, cell: int) -> dict[str, pa.RecordBatch]:
         """What a cell has of the tables that came with the query."""
-        from thalweg.mjoin.pack import unpack
-
         found = {}
         for name, packed in self.tables.items():
             for first, rows in self.layout.split(name, unpack(packed)):
@@ -84,7 +100,18 @@ class Held:
 
     token: str
     cell: Cell
-    sizes: dict[int, int]  # bytes of each segment
+    segments: dict[int, tuple[str, int]]  # name and bytes, by number
+    used: float = 0.0  # when it was last
+
+
+class About(NamedTuple):
+    """What the state says of itself."""
+
+    token: str
+    watermark: int
+    segments: str
+    counts: str
+    knowledge: str
 
 
 _held: dict[tuple[str, str, int], Held] = {}
@@ -100,7 +127,7 @@ class JoinProcessor(StatefulProcessor):
         """Called by Spark for each task."""
         self._handle = handle
         self._about = handle.getValueState("about", ABOUT)
-        self._segments = handle.getMapState("segments", NUMBER, SEGMENT)
+        self._segments = handle.getMapState("segments", NAME, SEGMENT)
 
     def handleInputRows(  # noqa: N802 - Spark's name
         self,
@@ -128,48 +155,65 @@ class JoinProcessor(StatefulProcessor):
         """Called by Spark when a task ends."""
 
     def _step(self, label: int, arrivals: dict[str, pa.RecordBatch], watermark: int) -> Iterator[pd.DataFrame]:
-        about = self._about.get()
+        found = self._about.get()
+        about = About(*found) if found else None
         cell_number = self.spec.layout.cell_of[label]
         held_as = (self.spec.key, _property("sql.streaming.queryId"), label)
-        held = _held.pop(held_as, None)
-        cached = held is not None and about is not None and held.token == about[0]
-        if held is None or not cached:
-            held = self._load(about)
+        held, how = self._bring(_held.pop(held_as, None), about)
         if about is None:
             arrivals = arrivals | self.spec.table_rows(cell_number)
         step = held.cell.step(arrivals, watermark * MICROSECONDS if watermark > 0 else None)
         held.token = uuid.uuid4().hex
         self._write(held, step)
-        counts = self._count(cell_number, json.loads(about[2]) if about else {}, arrivals, step)
-        counts["cached" if cached else "loaded"] = counts.get("cached" if cached else "loaded", 0) + 1
-        self._about.update((held.token, watermark, json.dumps(counts)))
-        if about is not None and about[1] < watermark:
-            self._handle.deleteTimer(about[1] + 1)
-        if held.sizes:  # something to expire: come back as soon as the watermark has moved, whether there is data or not
+        counts = self._count(cell_number, json.loads(about.counts) if about else {}, arrivals, step)
+        counts[how] = counts.get(how, 0) + 1
+        knowledge = json.dumps(held.cell.knowledge())
+        self._about.update(About(held.token, watermark, json.dumps(held.segments), json.dumps(counts), knowledge))
+        if about is not None and about.watermark < watermark:
+            self._handle.deleteTimer(about.watermark + 1)
+        if held.segments:  # something to expire: come back when the watermark has moved, whether there is data or not
             self._handle.registerTimer(watermark + 1)
         self._report(cell_number, counts, held, step)
         for piece in pieces(step.results):
             yield _frame(pack(piece))
+        held.used = time.monotonic()
         _held[held_as] = held
+        for name, one in list(_held.items()):
+            if held.used - one.used > HELD_SECONDS:
+                del _held[name]
 
-    def _load(self, about: tuple[str, int, str] | None) -> Held:
-        """A cell from the state store, segment by segment: all at once may be more than a message can hold."""
+    def _bring(self, held: Held | None, about: About | None) -> tuple[Held, str]:
+        """The cell as the state has it, and how it came to be so."""
         if about is None:
-            return Held("", self.spec.new_cell(), {})
-        numbers = [number for (number,) in self._segments.keys()]  # noqa: SIM118 - no dict
-        segments = {number: bytes(self._segments.getValue((number,))[0]) for number in numbers}
-        compile_kernels()
-        watermark = about[1] * MICROSECONDS or None
-        cell = Cell.load(self.spec.layout.query, segments, watermark, **self.spec.options)
-        return Held(about[0], cell, {number: len(segment) for number, segment in segments.items()})
+            return Held("", self.spec.new_cell(), {}), "made"
+        if held is not None and held.token == about.token:
+            return held, "cached"
+        segments = {int(number): (name, size) for number, (name, size) in json.loads(about.segments).items()}
+        watermark = about.watermark * MICROSECONDS or None
+        query = self.spec.layout.query
+        behind = held is not None and not query.counts
+        present = {number for number, one in segments.items() if behind and held and held.segments.get(number) == one}
+        # One after the other: all at once may be more than a message can hold.
+        missing = {
+            number: bytes(cast(tuple[bytes], self._segments.getValue((name,)))[0])
+            for number, (name, _) in segments.items()
+            if number not in present
+        }
+        if held is not None and behind:
+            catch_up(held.cell, present, missing, watermark)
+            return Held(about.token, held.cell, segments), "caught up"
+        cell = Cell.load(query, missing, watermark, **self.spec.options)
+        cell.learn(json.loads(about.knowledge))
+        return Held(about.token, cell, segments), "loaded"
 
     def _write(self, held: Held, step: Step) -> None:
         for number in step.removed:
-            if held.sizes.pop(number, None) is not None:
-                self._segments.removeKey((number,))
+            name, _ = held.segments.pop(number)
+            self._segments.removeKey((name,))
         for number, segment in step.added.items():
-            self._segments.updateValue((number,), (segment,))
-            held.sizes[number] = len(segment)
+            name = f"{number}-{held.token}"
+            self._segments.updateValue((name,), (segment,))
+            held.segments[number] = name, len(segment)
 
     def _count(
         self, cell: int, counts: dict[str, Any], arrivals: Mapping[str, pa.RecordBatch], step: Step
@@ -192,15 +236,18 @@ class JoinProcessor(StatefulProcessor):
             "cell": cell,
             "at": time.time(),
             "counts": counts,
-            "state": {"segments": len(held.sizes), "bytes": sum(held.sizes.values())},
+            "state": {"segments": len(held.segments), "bytes": sum(size for _, size in held.segments.values())},
             "statistics": step.statistics.to_dict(),
+            "switches": [asdict(one) for one in held.cell.switches[-MOST_SWITCHES:]],
         }
         _write_report(self.spec, f"cell-{cell}", report)
+        if step.statistics.switches or counts["steps"] == 1:
+            write_quietly(self.spec.folder, self.spec.learned, {"knowledge": held.cell.knowledge()})
 
     def _keep_ledger(self, payloads: Iterable[bytes]) -> None:
         """Count rows without key or time, and refuse a layout that is not the state's."""
         about = self._about.get()
-        counts = json.loads(about[2]) if about else {}
+        counts = json.loads(About(*about).counts) if about else {}
         for entry in map(json.loads, payloads):
             before = counts.setdefault("layout", entry["layout"])
             if before != entry["layout"]:
@@ -211,7 +258,7 @@ class JoinProcessor(StatefulProcessor):
                 )
             new = {"without_key_or_time": {entry["input"]: entry["without_key_or_time"]}}
             counts = added_up([counts, new]) | {"layout": before}
-        self._about.update((uuid.uuid4().hex, 0, json.dumps(counts)))
+        self._about.update(About(uuid.uuid4().hex, 0, "{}", json.dumps(counts), "{}"))
         _write_report(self.spec, "ledger", {"at": time.time(), "counts": counts})
 
 
@@ -251,10 +298,13 @@ def join_at_once(spec: JoinSpec, label: int, packed: pa.Table) -> Iterator[bytes
 
 
 def _write_report(spec: JoinSpec, name: str, report: Mapping[str, Any]) -> None:
-    try:
-        StateFolder(spec.folder).write(f"{spec.key}-{name}.json", json.dumps(report).encode())
-    except OSError:  # where to report is gone: that is no reason to fail
-        return
+    write_quietly(spec.folder, f"{spec.key}-{name}.json", report)
+
+
+def write_quietly(folder: str, name: str, content: Mapping[str, Any]) -> None:
+    """Write what is good to know; where that cannot be, it is no reason to fail."""
+    with contextlib.suppress(OSError):
+        StateFolder(folder).write(name, json.dumps(content).encode())
 
 
 def _frame(payload: bytes) -> pd.DataFrame:

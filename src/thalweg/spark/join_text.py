@@ -18,7 +18,7 @@ from thalweg.registry import hint
 from thalweg.spark.residuals import MICROSECONDS, compile_expression
 
 if TYPE_CHECKING:
-    from sqlglot.expressions import Expr
+    from sqlglot.expressions import Column, Expr
 
 Columns = Mapping[str, Sequence[str]]  # of each input
 DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+?)s?\s*", re.IGNORECASE)
@@ -97,7 +97,9 @@ def parse_select(select: Sequence[str] | None, columns: Columns) -> tuple[tuple[
         try:
             one = sqlglot.parse_one(text, read="spark")
         except (SqlglotError, TypeError) as error:
-            raise ValueError(f"{text!r} in select does not parse; write it like 'R1.size' or 'R2.size AS s2'") from error
+            raise ValueError(
+                f"{text!r} in select does not parse; write it like 'R1.size' or 'R2.size AS s2'"
+            ) from error
         column = one.this if isinstance(one, e.Alias) else one
         if not isinstance(column, e.Column):
             raise ValueError(  # noqa: TRY004 - it is the text that is wrong
@@ -121,7 +123,7 @@ def parse_select(select: Sequence[str] | None, columns: Columns) -> tuple[tuple[
     return tuple(found)
 
 
-def resolve(column: Expr, columns: Columns) -> Attribute:
+def resolve(column: Column, columns: Columns) -> Attribute:
     """The attribute that a column of an expression is: upper and lower case are the same, as in Spark."""
     stream = _stream(column, columns)
     own = columns[stream]
@@ -133,7 +135,7 @@ def resolve(column: Expr, columns: Columns) -> Attribute:
     return Attribute(stream, same[0])
 
 
-def _stream(column: Expr, columns: Columns) -> str:
+def _stream(column: Column, columns: Columns) -> str:
     if not column.table:
         raise ValueError(f"of which stream is {column.name!r}? Write it like '{next(iter(columns))}.{column.name}'")
     if column.args.get("db"):

@@ -1,20 +1,18 @@
 """From rows to packed rows by cell, and back: the two ends of a join's operator, as functions for `mapInArrow`.
 
-Before the shuffle each task gathers its rows, finds their cells and sends each cell a few large binaries; after the join
-binaries become columns again. In between Spark moves and stores bytes, and converts no row.
+Before the shuffle each task gathers its rows, finds their cells and sends each cell a few large binaries; after the
+join binaries become columns again. In between Spark moves and stores bytes, and converts no row.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from thalweg.mjoin.pack import pack, unpack
 from thalweg.mjoin.place import by_cell, first_cells, without_null
@@ -80,13 +78,16 @@ class Layout:
         return json.dumps(
             {
                 "cells": self.shares.cells,
-                "shares": [
-                    f"{' = '.join(one)}: {size}" for one, size in zip(classes, self.shares.sizes, strict=True)
-                ],
+                "shares": [f"{' = '.join(one)}: {size}" for one, size in zip(classes, self.shares.sizes, strict=True)],
                 "windows": {one.name: str(one.window) for one in self.query.inputs},
                 "output": self.query.output,
             }
         )
+
+    @property
+    def digest(self) -> str:
+        """A short name for the layout."""
+        return hashlib.sha256(self.text().encode()).hexdigest()[:12]
 
 
 def stored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

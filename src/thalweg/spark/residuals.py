@@ -1,15 +1,15 @@
 """Join conditions that are no equality of two attributes, such as `R1.a < R2.b + 5`, for whole columns of candidates.
 
-Parsed by sqlglot, evaluated by Arrow. NULL as in SQL; NaN is above all numbers and equal to itself, as in Spark. Nothing
-raises: integers that would overflow are computed in wider decimals, because which candidates are tried depends on the
-order, and answers must not. Knows no rows but those it is given, and no Spark.
+Parsed by sqlglot, evaluated by Arrow. NULL as in SQL; NaN is above all numbers and equal to itself, as in Spark.
+Nothing raises: integers that would overflow are computed in wider decimals, because which candidates are tried depends
+on the order, and answers must not. Knows no rows but those it is given, and no Spark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -73,7 +73,7 @@ def compile_expression(expression: Expr) -> Evaluate:
     """A function that evaluates an expression; an error names what is not supported."""
     from sqlglot import expressions as e
 
-    binary: dict[type[Any], Callable[[Any, Any], Any]] = {
+    functions: dict[type[Any], Callable[..., Any]] = {
         e.EQ: _equal,
         e.NEQ: lambda one, other: pc.invert(_equal(one, other)),
         e.LT: _less,
@@ -85,15 +85,10 @@ def compile_expression(expression: Expr) -> Evaluate:
         e.Add: _arithmetic(pc.add_checked),
         e.Sub: _arithmetic(pc.subtract_checked),
         e.Mul: _arithmetic(pc.multiply_checked),
-    }
-    unary: dict[type[Any], Callable[[Any], Any]] = {
         e.Not: pc.invert,
-        e.Neg: lambda one: _arithmetic(pc.subtract_checked)(pa.scalar(0, one.type), one),
-        e.Abs: lambda one: pc.if_else(
-            _less(one, pa.scalar(0, one.type)), _arithmetic(pc.subtract_checked)(pa.scalar(0, one.type), one), one
-        ),
+        e.Neg: _arithmetic(pc.negate_checked),
+        e.Abs: _arithmetic(pc.abs_checked),
     }
-    kind = type(expression)
     if isinstance(expression, e.Paren):
         return compile_expression(expression.this)
     if isinstance(expression, e.Column):
@@ -102,30 +97,24 @@ def compile_expression(expression: Expr) -> Evaluate:
     if isinstance(expression, e.Literal | e.Boolean | e.Null | e.Interval):
         value = _literal(expression)
         return lambda _columns: value
-    if isinstance(expression, e.Is) and isinstance(expression.expression, e.Null):
-        tested = compile_expression(expression.this)
-        return lambda columns: pc.is_null(tested(columns))
     if isinstance(expression, e.Between):
         low = e.GTE(this=expression.this, expression=expression.args["low"])
         high = e.LTE(this=expression.this, expression=expression.args["high"])
         return compile_expression(e.And(this=low, expression=high))
     if isinstance(expression, e.In) and expression.expressions:
-        each = [compile_expression(e.EQ(this=expression.this, expression=one)) for one in expression.expressions]
-        return lambda columns: _fold(pc.or_kleene, [one(columns) for one in each])
-    if kind in unary:
-        operand, apply = compile_expression(expression.this), unary[kind]
-        return lambda columns: apply(operand(columns))
-    if kind in binary:
-        left, right, combine = (
-            compile_expression(expression.this),
-            compile_expression(expression.expression),
-            binary[kind],
+        each = [e.EQ(this=expression.this, expression=one) for one in expression.expressions]
+        return compile_expression(reduce(lambda one, other: e.Or(this=one, expression=other), each))
+    parts = [expression.this, *([expression.expression] if expression.expression else [])]
+    function = functions.get(type(expression))
+    if isinstance(expression, e.Is) and isinstance(expression.expression, e.Null):
+        parts, function = [expression.this], pc.is_null
+    if function is None:
+        raise ValueError(
+            f"{expression.sql()!r} is not supported between streams; write it with {SUPPORTED}, or filter the result "
+            f"of tw.join with .where(...)"
         )
-        return lambda columns: combine(left(columns), right(columns))
-    raise ValueError(
-        f"{expression.sql()!r} is not supported between streams; write it with {SUPPORTED}, or filter the result of "
-        f"tw.join with .where(...)"
-    )
+    operands = [compile_expression(part) for part in parts]
+    return lambda columns: function(*(operand(columns) for operand in operands))
 
 
 def _literal(expression: Expr) -> pa.Scalar:
@@ -143,13 +132,6 @@ def _literal(expression: Expr) -> pa.Scalar:
     if expression.is_string:
         return pa.scalar(expression.name)
     return pa.scalar(int(expression.name) if expression.is_int else float(expression.name))
-
-
-def _fold(combine: Callable[[Any, Any], Any], several: list[Any]) -> Any:  # noqa: ANN401 - columns or scalars
-    found = several[0]
-    for one in several[1:]:
-        found = combine(found, one)
-    return found
 
 
 def _plain(column: pa.Array) -> pa.Array:
@@ -175,11 +157,11 @@ def _less(one: Any, other: Any) -> Any:  # noqa: ANN401 - columns or scalars
     return found
 
 
-def _arithmetic(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def compute(one: Any, other: Any) -> Any:  # noqa: ANN401 - columns or scalars
+def _arithmetic(function: Callable[..., Any]) -> Callable[..., Any]:
+    def compute(*sides: Any) -> Any:  # noqa: ANN401 - columns or scalars
         try:
-            return function(one, other)
+            return function(*sides)
         except pa.ArrowInvalid:
-            return function(*(side.cast(WHOLE) if pa.types.is_integer(side.type) else side for side in (one, other)))
+            return function(*(side.cast(WHOLE) if pa.types.is_integer(side.type) else side for side in sides))
 
     return compute

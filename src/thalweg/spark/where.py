@@ -415,14 +415,23 @@ def reset(what: DataFrame | str | os.PathLike[str]) -> None:
 
 def wheres_of(what: Any) -> list[Where]:  # noqa: ANN401 - a DataFrame or a streaming query
     """Every `tw.where` in the plan of a DataFrame or of a running query, the innermost last."""
-    text = io.StringIO()
-    with contextlib.redirect_stdout(text):
-        what.explain(True)  # noqa: FBT003 - a streaming query takes it by position only
-    keys = dict.fromkeys(TAG.findall(text.getvalue()))
-    found = [_wheres[key] for key in keys if key in _wheres]
+    found = wheres_by(keys_of(what))
     if not found:
         raise ValueError("no tw.where of this program is in the plan: pass what tw.where returned, or a query on it")
     return found
+
+
+def keys_of(what: Any) -> list[str]:  # noqa: ANN401 - a DataFrame or a streaming query
+    """The keys in the plan of a DataFrame or of a running query, the innermost last."""
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        what.explain(True)  # noqa: FBT003 - a streaming query takes it by position only
+    return list(dict.fromkeys(TAG.findall(text.getvalue())))
+
+
+def wheres_by(keys: Sequence[str]) -> list[Where]:
+    """What has one of these keys."""
+    return [_wheres[key] for key in keys if key in _wheres]
 
 
 _wheres: OrderedDict[str, Where] = OrderedDict()
