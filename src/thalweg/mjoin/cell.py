@@ -177,13 +177,15 @@ class Cell:
         if self.query.output == "changelog" and now > before:
             results += self._leave(before, now)
         if self.query.output == "changelog" and self.query.counts:  # what has expired already never enters
-            for name, due in deadlines.items():
-                new[name], deadlines[name] = new[name].filter(pa.array(due > now)), due[due > now]
-        floor = now if self.query.output == "changelog" or not self.query.counts else before
+            for name, floor in self._floors(now).items():
+                if name in new:
+                    stays = deadlines[name] > floor
+                    new[name], deadlines[name] = new[name].filter(pa.array(stays)), deadlines[name][stays]
+        floors = self._floors(now if self.query.output == "changelog" or not self.query.counts else before)
         for name, rows in new.items():
             if rows.num_rows:
                 segment = self._append(name, rows, added, deadlines[name])
-                results += self._enter(name, segment, floor)
+                results += self._enter(name, segment, floors)
         statistics.rows = {name: rows.num_rows for name, rows in new.items()}
         batch = self._gather(results)
         self._prune(now, added, removed)
@@ -232,7 +234,11 @@ class Cell:
         removed: list[int],
     ) -> dict[str, pa.RecordBatch]:
         """With windows by count: the rows that the watermark has passed; the others wait."""
-        if self.watermark is None:  # all rows are there
+        if self.watermark is None:
+            if self.version:
+                raise ValueError(
+                    "windows by count need a watermark in every step; without any, give all rows in one step"
+                )
             return dict(new)
         released = {}
         for name in self.query.names:
@@ -273,16 +279,22 @@ class Cell:
 
     def _leave(self, before: int, now: int) -> Iterable[tuple[int, dict[str, Integers]]]:
         """The results that end because one of their rows expires, input by input."""
-        floors = dict.fromkeys(self.query.names, before)
+        floors, later = self._floors(before), self._floors(now)
         for name, window in self._windows.items():
-            rows = window.expired(before, now)
+            rows = window.expired(floors[name], later[name])
             if rows.size:
                 yield from ((-1, one.rows) for one in self._prober.run(self._adaptation.plan(name), rows, floors))
-            floors[name] = now
+            floors[name] = later[name]
 
-    def _enter(self, name: str, segment: Segment, floor: int) -> Iterable[tuple[int, dict[str, Integers]]]:
+    def _floors(self, watermark: int) -> dict[str, int]:
+        """For each input, the deadline that rows must exceed to be in its window at a watermark.
+
+        That of a window by count is the time of a row, which may be the watermark itself only later.
+        """
+        return {one.name: watermark - isinstance(one.window, Count) for one in self.query.inputs}
+
+    def _enter(self, name: str, segment: Segment, floors: Mapping[str, int]) -> Iterable[tuple[int, dict[str, Integers]]]:
         """The results that new rows make with those that are there."""
-        floors = dict.fromkeys(self.query.names, floor)
         self._adaptation.sample(name, segment, floors)
         yield from ((1, one.rows) for one in self._prober.run(self._adaptation.plan(name), segment.numbers, floors))
 
