@@ -85,12 +85,18 @@ def values(random: np.random.Generator, size: int, kind: pa.DataType, domain: in
     if pa.types.is_decimal(kind):
         return pa.array(numbers, pa.int64(), mask=mask).cast(pa.decimal128(21, 2)).cast(kind)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return pa.array(numbers.astype(np.int32), mask=mask).cast(pa.int64() if kind.bit_width == 64 else pa.int32()).cast(kind)
+        return (
+            pa.array(numbers.astype(np.int32), mask=mask)
+            .cast(pa.int64() if kind.bit_width == 64 else pa.int32())
+            .cast(kind)
+        )
     return pa.array(numbers, pa.int64(), mask=mask).cast(kind)
 
 
 @st.composite
-def scenarios(draw: st.DrawFn, *, by_count: bool = False, output: Literal["append", "changelog"] = "append") -> Scenario:
+def scenarios(
+    draw: st.DrawFn, *, by_count: bool = False, output: Literal["append", "changelog"] = "append"
+) -> Scenario:
     seed = draw(st.integers(0, 2**32))
     random = np.random.default_rng(seed)
     names = tuple(f"R{number}" for number in range(draw(st.integers(2, 6))))
@@ -106,7 +112,9 @@ def scenarios(draw: st.DrawFn, *, by_count: bool = False, output: Literal["appen
             inputs.append(Input(name, pa.schema([*keys, *own[1:]])))
             continue
         window: Time | Count | None = draw(
-            st.sampled_from([Time(60), Time(25), Time(25), Time(60), Time(7), None]) if not by_count else st.sampled_from([Count(1), Count(2), Count(5), Time(25)])
+            st.sampled_from([Time(60), Time(25), Time(25), Time(60), Time(7), None])
+            if not by_count
+            else st.sampled_from([Count(1), Count(2), Count(5), Time(25)])
         )
         inputs.append(Input(name, pa.schema([*keys, *own]), "at", window))
     if by_count and not any(isinstance(one.window, Count) for one in inputs):
@@ -127,7 +135,11 @@ def scenarios(draw: st.DrawFn, *, by_count: bool = False, output: Literal["appen
 
 
 def arrivals(
-    query: JoinQuery, random: np.random.Generator, count: int, delay: int, has_table: bool  # noqa: FBT001 - a fact
+    query: JoinQuery,
+    random: np.random.Generator,
+    count: int,
+    delay: int,
+    has_table: bool,  # noqa: FBT001 - a fact
 ) -> Iterator[tuple[dict[str, pa.RecordBatch], int | None]]:
     """Rows out of order, some of them late, in steps of any size."""
     numbers, domain = itertools.count(), int(random.integers(*((2, 8) if len(query.equalities) < 3 else (2, 4))))
@@ -149,7 +161,9 @@ def arrivals(
                     case "id":
                         columns.append(pa.array([next(numbers) for _ in range(size)], pa.int64()))
                     case "text":
-                        columns.append(pa.array([None if random.random() < 0.1 else f"text {n}" for n in range(size)], pa.string()))
+                        columns.append(
+                            pa.array([None if random.random() < 0.1 else f"text {n}" for n in range(size)], pa.string())
+                        )
                     case "small":
                         small = random.integers(0, 4, size).astype(np.int32)
                         columns.append(pa.array(small, pa.int32(), mask=random.random(size) < 0.1))
@@ -229,7 +243,9 @@ def any_order(query: JoinQuery, name: str, random: np.random.Generator) -> tuple
     """Some legal order."""
     order, waiting = [name], [one for one in query.names if one != name]
     while waiting:
-        ready = [one for one in waiting if any((one, each) in query.pairs or (each, one) in query.pairs for each in order)]
+        ready = [
+            one for one in waiting if any((one, each) in query.pairs or (each, one) in query.pairs for each in order)
+        ]
         order.append(ready[int(random.integers(len(ready)))])
         waiting.remove(order[-1])
     return tuple(order[1:])

@@ -26,17 +26,20 @@ from thalweg.mjoin.probing import PASSED, PROBED, VISITED, Plan, Prober, plan
 from thalweg.mjoin.query import JoinQuery, Key, Pair
 from thalweg.mjoin.window import Segment
 from thalweg.ordering import POLICIES, Policy
-from thalweg.ordering.types import Integers
+from thalweg.ordering.types import Floats, Integers
 from thalweg.registry import find
 
 if TYPE_CHECKING:
     from thalweg.mjoin.cell import Statistics
 
 PAIRS, MATCHES, HITS = range(3)  # pairs of rows compared, those that match, rows with a match: the evidence
-SAMPLED = 64  # of so many rows one is sampled
+SAMPLED = 32  # of so many rows one is sampled
 LEAST_SAMPLE, MOST_SAMPLE = 64, 256  # rows: of the first ones all are sampled, and of a step no more
-KEPT = 0.8  # of what was measured, from a step to the next
+KEPT = 0.9  # of what was measured, from a step to the next
+MOVED_BY = 3.0  # standard errors by which a selectivity has changed, so that what was measured before is wrong
 ALL_SURVIVE, MANY_SURVIVE = 0.9, 0.8  # share of rows that makes drop-probing pointless, and below which it is not
+PLANNED_ROWS, PLANNED_STEPS = 10_000, 8  # after so many orders are planned anew: that takes milliseconds
+GAIN = 1.05  # of a plan, that makes it worth a closer look: as much as `Steady` wants
 RECENT = 512  # drop masks that a reason is given from
 LOGGED = 100  # switches that are remembered
 FEW = 0.5  # a count of nothing is half a count
@@ -97,7 +100,9 @@ class Adaptation:
         self._sampled = dict.fromkeys(query.names, 0)
         self._arrived = dict.fromkeys(query.names, 0.0)
         self._steps = 0.0  # in which they arrived
+        self._unplanned = np.array([0, PLANNED_STEPS])  # rows and steps since orders were last planned
         self._pairs = {pair: np.zeros(3) for pair in query.pairs}
+        self._fresh = {pair: np.zeros(3) for pair in query.pairs}  # of this step
         self._masks = {name: np.empty(0, np.int64) for name in query.names}  # the latest
         self._plans: dict[str, Plan] = {}
         self._choices = {name: self._choice(name) for name in query.names}
@@ -144,8 +149,14 @@ class Adaptation:
         self._steps = KEPT * self._steps + 1.0
         for name in self.query.names:
             self._arrived[name] = KEPT * self._arrived[name] + rows.get(name, 0)
-        graph = self._graph()
+        for pair, fresh in self._fresh.items():
+            self._pairs[pair] = fresh + (0.0 if _has_moved(self._pairs[pair], fresh) else KEPT) * self._pairs[pair]
+            self._fresh[pair] = np.zeros(3)
+        self._unplanned += np.array([sum(rows.values()), 1])
+        graph = self._graph() if (self._unplanned >= (PLANNED_ROWS, PLANNED_STEPS)).any() else None
         if graph is not None:
+            self._unplanned[:] = 0
+        if graph is not None and self._may_gain(graph):
             hits = {pair: float(counts[HITS]) for pair, counts in self._pairs.items()}
             self._steady.update(graph, self._arrived, hits)
             self._planned = {name: self._steady.orders[name] for name in self.query.names}
@@ -161,8 +172,6 @@ class Adaptation:
                 self.switches.append(one)
         statistics.orders = {name: one.order for name, one in self._choices.items()}
         statistics.drop_probing = {name: self.plan(name).drops for name in self.query.names}
-        for counts in self._pairs.values():
-            counts *= KEPT
 
     def knowledge(self) -> dict[str, Any]:
         """What has been learnt, as JSON has it."""
@@ -239,13 +248,13 @@ class Adaptation:
         """Count which pairs match between rows and the windows that they share a key with."""
         own = self.windows[name]
         latest, before = own.ring("times", rows), own.ring("deadlines", rows)
-        for pair, counts in self._pairs.items():
+        for pair in self._pairs:
             if name in pair:
                 other = pair[pair[0] == name]
                 window, wanted = self.windows[other], self._wanted(name, other, rows, latest, before)
                 index = window.index(self._key(name, other))
                 found = joined(index.matches(wanted, index.newest(wanted.keys), window.start, floors[other]))
-                counts += rows.size * window.alive, found.rows.size, np.unique(found.origin).size
+                self._fresh[pair] += rows.size * window.alive, found.rows.size, np.unique(found.origin).size
 
     def _graph(self) -> JoinGraph | None:
         """The join graph as measured, if orders may be planned from it."""
@@ -255,6 +264,14 @@ class Adaptation:
             {name: max(arrived, FEW) / self._steps for name, arrived in self._arrived.items()},
             {name: max(window.alive, 1) for name, window in self.windows.items()},
             self._selectivities(),
+        )
+
+    def _may_gain(self, graph: JoinGraph) -> bool:
+        """Whether the planner has orders that are better by so much that it is worth asking how sure that is."""
+        proposed = self._steady.planner.plan(graph)
+        return any(
+            probe_cost(graph, [graph.position(one) for one in (name, *self._planned[name])]) > GAIN * cost
+            for name, cost in zip(self.query.names, proposed.costs, strict=True)
         )
 
     def _selectivities(self) -> dict[Pair, float]:
@@ -310,9 +327,9 @@ class Adaptation:
             if learner.moved:
                 learner.forget()
         for (name, place), counts in self.prober.counts.items():
-            statistics.probes += int(counts[PROBED])
-            statistics.visited += int(counts[VISITED])
             probes = self.plan(name).probes
+            statistics.probes += 0 if probes[place].resumes else int(counts[PROBED])
+            statistics.visited += int(counts[VISITED])
             if not probes[place].is_test and place < len(probes) - 1:
                 statistics.intermediate += int(counts[PASSED])
         self.prober.counts.clear()
@@ -333,6 +350,14 @@ def as_written(query: JoinQuery, name: str) -> Order:
         order.append(one)
         waiting.remove(one)
     return tuple(order[1:])
+
+
+def _has_moved(before: Floats, now: Floats) -> bool:
+    """Whether the share of matching pairs is surely another than before."""
+    if min(before[PAIRS], now[PAIRS]) <= 0.0:
+        return False
+    (first, evidence), (second, more) = ((max(one[MATCHES], FEW) / one[PAIRS], max(one[HITS], FEW)) for one in (before, now))
+    return bool(abs(np.log(second / first)) > MOVED_BY * np.sqrt(1.0 / evidence + 1.0 / more))
 
 
 def _is_star(probing: DropProbing) -> bool:

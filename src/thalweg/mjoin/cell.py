@@ -293,7 +293,9 @@ class Cell:
         """
         return {one.name: watermark - isinstance(one.window, Count) for one in self.query.inputs}
 
-    def _enter(self, name: str, segment: Segment, floors: Mapping[str, int]) -> Iterable[tuple[int, dict[str, Integers]]]:
+    def _enter(
+        self, name: str, segment: Segment, floors: Mapping[str, int]
+    ) -> Iterable[tuple[int, dict[str, Integers]]]:
         """The results that new rows make with those that are there."""
         self._adaptation.sample(name, segment, floors)
         yield from ((1, one.rows) for one in self._prober.run(self._adaptation.plan(name), segment.numbers, floors))

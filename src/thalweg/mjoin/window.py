@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 
 from thalweg.mjoin.index import Index
 from thalweg.mjoin.keys import codes, combined, equal
-from thalweg.mjoin.query import JoinQuery, Key, Time
+from thalweg.mjoin.query import Input, JoinQuery, Key, Time
 from thalweg.ordering.types import Integers
 
 FOREVER = 1 << 62  # later than any time; its negative is earlier
 LEAST_CAPACITY = 1024
-ROOM = 1.25  # times the rows there are, of a new ring
 SHRINK = 16  # times the rows there are: a ring that is this much larger is replaced
 MERGED = 8  # segments that become one
 SHARE = 16  # a merged segment is at most this part of the window, so that it expires not much later than its rows
@@ -61,9 +60,14 @@ class Window:
         self.segments: list[Segment] = []
         self.indexes: dict[Key, Index] = {}
         self._capacity = LEAST_CAPACITY
-        self._fixed = {one.name: _dtype(one.type) for one in self.input.schema if _dtype(one.type) is not None}
+        self._keys = {one: columns[0] for one, columns in query.key_columns[name].items()}
+        self._fixed = {one.name: dtype for one in self.input.schema if (dtype := _dtype(one.type)) is not None}
+        # Times, and keys that are their own codes, are in the rings of their columns.
+        times = {"times": self.input.time, **self._keys}
+        self._same = {what: (column,) for what, column in times.items() if column and _is_code(self.input, column)}
+        numbers = (one for one in ("times", "deadlines", *self._keys) if one not in self._same)
         self._rings: dict[Any, NDArray[Any]] = {
-            **{one: np.empty(LEAST_CAPACITY, np.int64) for one in ("times", "deadlines", *query.key_columns[name])},
+            **{one: np.empty(LEAST_CAPACITY, np.int64) for one in numbers},
             **{(one,): np.empty(LEAST_CAPACITY, dtype) for one, dtype in self._fixed.items()},
         }
 
@@ -101,11 +105,11 @@ class Window:
         first, size = self.end, rows.num_rows
         if self.end - self.start + size > self._capacity:
             self._resize(self.end - self.start + size)
-        keys = {one: codes(rows[columns[0]]) for one, columns in self.query.key_columns[self.input.name].items()}
-        self._put("times", times)
-        self._put("deadlines", deadlines)
-        for one, numbers in keys.items():
-            self._put(one, numbers)
+        keys = {one: codes(rows[column]) for one, column in self._keys.items()}
+        numbers: dict[str | int, Integers] = {"times": times, "deadlines": deadlines, **keys}
+        for what, values in numbers.items():
+            if what not in self._same:
+                self._put(what, values)
         for name in self._fixed:
             self._put_column(name, rows[name])
         self.end += size
@@ -119,7 +123,7 @@ class Window:
 
     def ring(self, what: str | int, rows: Integers) -> Integers:
         """Times, deadlines or the codes of a class, by the numbers of rows."""
-        return self._rings[what].take(rows & (self._capacity - 1))
+        return self._rings[self._same.get(what, what)].take(rows & (self._capacity - 1))
 
     def index(self, key: Key) -> Index:
         """The index by some classes of equal columns, made when it is first asked for."""
@@ -247,7 +251,7 @@ class Window:
 
     def _resize(self, rows: int) -> None:
         numbers, mask = np.arange(self.start, self.end), self._capacity - 1
-        self._capacity = 1 << max(int(ROOM * rows), LEAST_CAPACITY - 1).bit_length()
+        self._capacity = 1 << (max(rows, LEAST_CAPACITY) - 1).bit_length()
         for what, ring in self._rings.items():
             larger = np.empty(self._capacity, ring.dtype)
             larger[numbers & (self._capacity - 1)] = ring[numbers & mask]
@@ -259,6 +263,11 @@ class Window:
         keys = combined([self.ring(one, rows) for one in key])
         index.insert(self.start, keys, self.ring("times", rows), self.ring("deadlines", rows))
         return index
+
+
+def _is_code(one: Input, column: str) -> bool:
+    """Whether a column's values are their own codes."""
+    return bool(one.schema.field(column).type == pa.int64())
 
 
 def _dtype(kind: pa.DataType) -> np.dtype[Any] | None:
