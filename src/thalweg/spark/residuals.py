@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -103,7 +103,7 @@ def compile_expression(expression: Expr) -> Evaluate:
         return compile_expression(e.And(this=low, expression=high))
     if isinstance(expression, e.In) and expression.expressions:
         each = [e.EQ(this=expression.this, expression=one) for one in expression.expressions]
-        return compile_expression(reduce(lambda one, other: e.Or(this=one, expression=other), each))
+        return compile_expression(e.or_(*each))
     parts = [expression.this, *([expression.expression] if expression.expression else [])]
     function = functions.get(type(expression))
     if isinstance(expression, e.Is) and isinstance(expression.expression, e.Null):
