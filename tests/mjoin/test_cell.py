@@ -52,22 +52,16 @@ class Scenario:
 
 def classes_of(shape: str, names: tuple[str, ...], random: np.random.Generator) -> list[set[str]]:
     """The inputs of each class of equal columns."""
-    pairs = list(itertools.pairwise(names))
-    match shape:
-        case "linear":
-            return [set(pair) for pair in pairs]
-        case "star":
-            return [{names[0], name} for name in names[1:]]
-        case "cyclic":
-            return [set(pair) for pair in (*pairs, (names[-1], names[0]))]
-        case "complete":
-            return [set(pair) for pair in itertools.combinations(names, 2)]
-        case "common":
-            return [set(names)]
-        case "tree":
-            return [{names[place], names[int(random.integers(place))]} for place in range(1, len(names))]
-        case _:  # two columns between two inputs, and a class of several
-            return [{names[0], names[1]}, {names[0], names[1]}, set(names)]
+    linear = [set(pair) for pair in itertools.pairwise(names)]
+    return {
+        "linear": linear,
+        "star": [{names[0], name} for name in names[1:]],
+        "cyclic": [*linear, {names[-1], names[0]}],
+        "complete": [set(pair) for pair in itertools.combinations(names, 2)],
+        "common": [set(names)],
+        "tree": [{names[place], names[int(random.integers(place))]} for place in range(1, len(names))],
+        "double": [{names[0], names[1]}, {names[0], names[1]}, set(names)],  # two columns between two inputs
+    }[shape]
 
 
 def values(random: np.random.Generator, size: int, kind: pa.DataType, domain: int) -> pa.Array:
@@ -103,43 +97,40 @@ def scenarios(
     shape = "common" if by_count else draw(st.sampled_from(SHAPES))
     groups = classes_of(shape, names, random)
     kinds = [draw(st.sampled_from(KINDS)) for _ in groups]
+    has_twin = draw(st.booleans())  # whether one input has two columns that must be equal
     has_table = draw(st.booleans()) and not by_count
     inputs = []
     for place, name in enumerate(names):
         keys = [(f"k{number}", kind) for number, kind in enumerate(kinds) if name in groups[number]]
+        keys += [("twin", kinds[0])] if name == names[0] and has_twin else []
         own = [("at", pa.int64()), ("id", pa.int64()), ("text", pa.string()), ("small", pa.int32())]
         if has_table and place == len(names) - 1:
             inputs.append(Input(name, pa.schema([*keys, *own[1:]])))
             continue
-        window: Time | Count | None = draw(
-            st.sampled_from([Time(60), Time(25), Time(25), Time(60), Time(7), None])
-            if not by_count
-            else st.sampled_from([Count(1), Count(2), Count(5), Time(25)])
-        )
+        windows: tuple[Time | Count | None, ...] = (Time(60), Time(25), Time(25), Time(60), Time(7), None)
+        window = draw(st.sampled_from(windows if not by_count else (Count(1), Count(2), Count(5), Time(25))))
         inputs.append(Input(name, pa.schema([*keys, *own]), "at", window))
     if by_count and not any(isinstance(one.window, Count) for one in inputs):
         inputs[0] = replace(inputs[0], window=Count(2))
-    residuals = ()
-    if draw(st.booleans()):
-        pair = (names[0], names[-1])
-        residuals = (Residual(pair, ((pair[0], "small"), (pair[1], "small")), pc.less_equal),)
+    pair = (names[0], names[-1])
+    residual = Residual(pair, ((pair[0], "small"), (pair[1], "small")), pc.less_equal)
     query = JoinQuery(
         tuple(inputs),
-        tuple(frozenset((name, f"k{number}") for name in group) for number, group in enumerate(groups)),
-        residuals,
+        tuple(
+            frozenset((name, f"k{number}") for name in group)
+            | ({(names[0], "twin")} if has_twin and number == 0 else set())
+            for number, group in enumerate(groups)
+        ),
+        (residual,) if draw(st.booleans()) else (),
         tuple((one.name, column, f"{one.name}_{column}") for one in inputs for column in ("id", "text", "small")),
         output,
     )
-    steps = tuple(arrivals(query, random, draw(st.integers(1, 9)), draw(st.sampled_from([0, 5, 30])), has_table))
+    steps = tuple(arrivals(query, random, draw(st.integers(1, 9)), draw(st.sampled_from([0, 5, 30]))))
     return Scenario(query, steps, seed)
 
 
 def arrivals(
-    query: JoinQuery,
-    random: np.random.Generator,
-    count: int,
-    delay: int,
-    has_table: bool,  # noqa: FBT001 - a fact
+    query: JoinQuery, random: np.random.Generator, count: int, delay: int
 ) -> Iterator[tuple[dict[str, pa.RecordBatch], int | None]]:
     """Rows out of order, some of them late, in steps of any size."""
     numbers, domain = itertools.count(), int(random.integers(*((2, 8) if len(query.equalities) < 3 else (2, 4))))
@@ -213,16 +204,15 @@ class Oracle:
                 if current:
                     conditions.append(f"{one.name}.at > {self.watermark} - {one.window.microseconds}")
             elif isinstance(one.window, Count):
-                for until in (latest, *([f"{self.watermark} - 1"] if current else [])):
-                    conditions.append(
-                        f"(SELECT count(*) FROM {one.name} AS x WHERE x.k0 = {one.name}.k0 "
-                        f"AND x.at > {one.name}.at AND x.at <= {until}) < {one.window.rows}"
-                    )
+                until = f"{self.watermark} - 1" if current else latest
+                later = f"FROM {one.name} AS x WHERE x.k0 = {one.name}.k0 AND x.at > {one.name}.at AND x.at <= {until}"
+                later += " AND x.k0 = x.twin" if "twin" in one.schema.names else ""
+                conditions.append(f"(SELECT count(*) {later}) < {one.window.rows}")
         for residual in self.query.residuals:
             (left, column), (right, other) = residual.columns
             conditions.append(f"{left}.{column} <= {right}.{other}")
         selected = ", ".join(f"{name}.{column} AS {alias}" for name, column, alias in self.query.select)
-        text = f"SELECT {selected} FROM {', '.join(self.query.names)} WHERE {' AND '.join(conditions)}"
+        text = f"SELECT {selected} FROM {', '.join(self.query.names)} WHERE {' AND '.join(conditions)}"  # noqa: S608
         with duckdb.connect() as connection:
             connection.execute("SET threads = 1")
             for name, rows in self.history.items():

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from thalweg.ordering.types import Booleans, Integers
 
+WORD = 64  # bits
 SHORT_DECIMAL = 18  # digits that fit into 64 bits
 Words = NDArray[np.uint64]
 
@@ -35,25 +36,24 @@ def codes(array: pa.Array) -> Integers:
     False
     """
     kind = array.type
-    if pa.types.is_dictionary(kind):
-        return codes(array.dictionary_decode())
+    numbers: Integers
     if pa.types.is_floating(kind):
-        numbers = array.cast(pa.float64()).to_numpy(zero_copy_only=False) + 0.0  # -0.0 becomes 0.0
-        numbers[np.isnan(numbers)] = np.nan
-        return numbers.view(np.int64)
-    if pa.types.is_boolean(kind):
-        return codes(array.cast(pa.uint8()))
-    if pa.types.is_uint64(kind):
-        return array.to_numpy().view(np.int64)  # type: ignore[no-any-return]
-    if pa.types.is_integer(kind):
-        return array.cast(pa.int64()).to_numpy()  # type: ignore[no-any-return]
-    if pa.types.is_temporal(kind):
-        return codes(array.view(pa.int64() if kind.bit_width == 64 else pa.int32()))  # noqa: PLR2004 - bits of a word
-    if pa.types.is_decimal(kind):
-        return _decimal_codes(array)
-    if _is_bytes(kind):
-        return _hashes(array)
-    raise ValueError(f"keys of type {kind} cannot be compared; join by columns of numbers, times, strings or binaries")
+        floats = array.cast(pa.float64()).to_numpy(zero_copy_only=False) + 0.0  # -0.0 becomes 0.0
+        floats[np.isnan(floats)] = np.nan
+        numbers = floats.view(np.int64)
+    elif pa.types.is_uint64(kind):
+        numbers = array.to_numpy().view(np.int64)
+    elif pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind):
+        numbers = array.cast(pa.int64()).to_numpy()
+    elif pa.types.is_temporal(kind):
+        numbers = array.view(pa.int64() if kind.bit_width == WORD else pa.int32()).cast(pa.int64()).to_numpy()
+    elif pa.types.is_decimal(kind):
+        numbers = _decimal_codes(array)
+    elif _is_bytes(kind):
+        numbers = _hashes(array)
+    else:
+        raise ValueError(f"keys of type {kind} cannot be compared; join by numbers, times, strings or binaries")
+    return numbers
 
 
 def mixed(words: Words) -> Words:
@@ -75,25 +75,21 @@ def combined(columns: Sequence[Integers]) -> Integers:
 
 def equal(left: pa.Array, right: pa.Array) -> Booleans:
     """Which values of two arrays without NULLs are equal, as keys are."""
-    if is_exact(left.type):
-        return codes(left) == codes(right)
-    return pc.equal(left, right).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    same: Booleans = (
+        codes(left) == codes(right) if is_exact(left.type) else pc.equal(left, right).to_numpy(zero_copy_only=False)
+    )
+    return same
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
-    return (
-        pa.types.is_binary(kind)
-        or pa.types.is_string(kind)
-        or pa.types.is_large_binary(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_fixed_size_binary(kind)
-    )
+    tests = ("binary", "string", "large_binary", "large_string", "fixed_size_binary")
+    return any(getattr(pa.types, f"is_{one}")(kind) for one in tests)
 
 
 def _decimal_codes(array: pa.Array) -> Integers:
     words = np.frombuffer(array.buffers()[1], np.uint8).reshape(-1, array.type.bit_width // 8)
     words = np.ascontiguousarray(words[array.offset : array.offset + len(array)])
-    if array.type.bit_width < 64:  # noqa: PLR2004 - bits of a word
+    if array.type.bit_width < WORD:
         return words.view(np.int32)[:, 0].astype(np.int64)
     columns = words.view(np.int64)
     return columns[:, 0].copy() if is_exact(array.type) else combined([column.copy() for column in columns.T])

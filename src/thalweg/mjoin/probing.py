@@ -93,17 +93,15 @@ def plan(
         resumes = by_test.get(name) == key
         probes.append(Probe(name, key, is_test=False, resumes=resumes, residuals=residuals))
         known |= classes[name]
-    # Codes are fetched from the rows of the first input that has them, if a later probe needs them.
-    needed, origin = {number: stream for number in classes[stream]}, dict[str, list[int]]()
+    # Codes are taken from the rows of the first input that has them, if a later probe needs them.
+    taken = set(classes[stream])
     for place, one in enumerate(probes):
         if not one.is_test:
-            for number in sorted(classes[one.name] - set(needed)):
-                needed[number] = one.name
-                if any(number in later.key for later in probes[place + 1 :]):
-                    origin.setdefault(one.name, []).append(number)
-    own = tuple(number for number in classes[stream] if any(number in one.key for one in probes))
-    probes = [one if one.is_test else one._replace(fetched=tuple(origin.get(one.name, ()))) for one in probes]
-    return Plan(stream, tuple(probes), own)
+            later = {number for other in probes[place + 1 :] for number in other.key}
+            probes[place] = one._replace(fetched=tuple(sorted(later & classes[one.name] - taken)))
+            taken |= classes[one.name]
+    needed = {number for one in probes for number in one.key}
+    return Plan(stream, tuple(probes), tuple(sorted(needed & classes[stream])))
 
 
 def _inner(query: JoinQuery, stream: str, order: Sequence[str]) -> set[str]:

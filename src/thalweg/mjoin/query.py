@@ -1,4 +1,4 @@
-"""What a multi-way window join is asked for: inputs with windows, equalities, further conditions, and the columns to give.
+"""What a multi-way window join is asked for: inputs with windows, conditions, and the columns of the result.
 
 Knows nothing of how the join is run, nor where rows come from. Times are whole microseconds.
 """

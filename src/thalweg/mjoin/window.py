@@ -63,8 +63,8 @@ class Window:
         self._keys = {one: columns[0] for one, columns in query.key_columns[name].items()}
         self._fixed = {one.name: dtype for one in self.input.schema if (dtype := _dtype(one.type)) is not None}
         # Times, and keys that are their own codes, are in the rings of their columns.
-        times = {"times": self.input.time, **self._keys}
-        self._same = {what: (column,) for what, column in times.items() if column and _is_code(self.input, column)}
+        sources: list[tuple[str | int, str | None]] = [("times", self.input.time), *self._keys.items()]
+        self._same = {what: (column,) for what, column in sources if column and _is_code(self.input, column)}
         numbers = (one for one in ("times", "deadlines", *self._keys) if one not in self._same)
         self._rings: dict[Any, NDArray[Any]] = {
             **{one: np.empty(LEAST_CAPACITY, np.int64) for one in numbers},
@@ -106,8 +106,8 @@ class Window:
         if self.end - self.start + size > self._capacity:
             self._resize(self.end - self.start + size)
         keys = {one: codes(rows[column]) for one, column in self._keys.items()}
-        numbers: dict[str | int, Integers] = {"times": times, "deadlines": deadlines, **keys}
-        for what, values in numbers.items():
+        numbers: list[tuple[str | int, Integers]] = [("times", times), ("deadlines", deadlines), *keys.items()]
+        for what, values in numbers:
             if what not in self._same:
                 self._put(what, values)
         for name in self._fixed:

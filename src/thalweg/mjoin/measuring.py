@@ -1,0 +1,171 @@
+"""Measures, on a sample of new rows, what probe orders depend on.
+
+Each sampled row of an input is looked up in the windows of all others, before it is joined. That gives joint drop masks
+(a bit for every other input, set if the path to it has no match), hence how many rows survive; and for every two inputs
+that share a key, which share of their pairs of rows match. A share that has surely changed is measured anew, others as
+a decayed mean. Chooses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from thalweg.joinorder import DropProbing, JoinGraph
+from thalweg.mjoin.index import Found, Keys, joined
+from thalweg.mjoin.keys import combined
+from thalweg.mjoin.query import JoinQuery, Key, Pair
+from thalweg.mjoin.window import Segment, Window
+from thalweg.ordering.types import Floats, Integers
+
+SAMPLED = 32  # of so many rows one is sampled
+LEAST_SAMPLE, MOST_SAMPLE = 64, 256  # rows: of the first ones all are sampled, and of a step no more
+KEPT = 0.9  # of what was measured, from a step to the next
+MOVED_BY = 3.0  # standard errors by which a share of pairs has changed
+RECENT = 512  # drop masks that are remembered
+FEW = 0.5  # a count of nothing is half a count
+PAIRS, MATCHES, HITS = range(3)  # pairs of rows compared, those that match, rows with a match: the evidence
+
+
+class Measures:
+    """What is known about the inputs of a join."""
+
+    def __init__(self, query: JoinQuery, windows: Mapping[str, Window]) -> None:
+        self.query, self.windows = query, windows
+        self.probings = {name: DropProbing(query.graph(), name) for name in query.names}
+        self.masks = {name: np.empty(0, np.int64) for name in query.names}  # the latest
+        self.arrived = dict.fromkeys(query.names, 0.0)
+        self._steps = 0.0  # in which they arrived
+        self._pairs = {pair: np.zeros(3) for pair in query.pairs}
+        self._fresh = {pair: np.zeros(3) for pair in query.pairs}  # of this step
+        self._sampled = dict.fromkeys(query.names, 0)
+        self._random = np.random.default_rng(0)
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """Rows of each input a step."""
+        return {name: arrived / max(self._steps, 1.0) for name, arrived in self.arrived.items()}
+
+    @property
+    def hits(self) -> dict[Pair, float]:
+        """For every two inputs that share a key, how many sampled rows had a match."""
+        return {pair: float(counts[HITS]) for pair, counts in self._pairs.items()}
+
+    @property
+    def selectivities(self) -> dict[Pair, float]:
+        """Which share of the pairs of rows match, where that is known."""
+        return {pair: _share(counts) for pair, counts in self._pairs.items() if counts[PAIRS]}
+
+    @property
+    def graph(self) -> JoinGraph | None:
+        """The join graph as measured, once everything is."""
+        selectivities = self.selectivities
+        if len(selectivities) < len(self._pairs):
+            return None
+        sizes = {name: max(float(window.alive), 1.0) for name, window in self.windows.items()}
+        return self.query.graph({name: max(rate, FEW) for name, rate in self.rates.items()}, sizes, selectivities)
+
+    def survivors(self, name: str) -> float | None:
+        """Which share of an input's rows no probe drops, if that is known."""
+        masks = self.masks[name]
+        return float(np.count_nonzero(masks == 0)) / masks.size if masks.size >= LEAST_SAMPLE else None
+
+    def probes_a_row(self, name: str, order: tuple[str, ...]) -> float:
+        """How many inputs a row probes in an order until one drops it."""
+        filters, masks = self.probings[name].filters, self.masks[name]
+        alive, probes = np.ones(masks.size, np.bool_), 0
+        for one in order:
+            probes += int(np.count_nonzero(alive))
+            alive &= (masks >> filters.index(one)) & 1 == 0
+        return probes / max(masks.size, 1)
+
+    def sample(self, name: str, segment: Segment, floors: Mapping[str, int]) -> Integers:
+        """Look some new rows of an input up in all other windows; returns their drop masks."""
+        size = max(LEAST_SAMPLE - self._sampled[name], int(segment.rows / SAMPLED + self._random.random()))
+        size = min(size, MOST_SAMPLE, segment.rows)
+        if not size:
+            return np.empty(0, np.int64)
+        self._sampled[name] += size
+        rows = segment.first + np.sort(self._random.choice(segment.rows, size, replace=False))
+        masks = self._drop_masks(name, rows, floors)
+        self.masks[name] = np.concatenate([self.masks[name], masks])[-RECENT:]
+        self._count_matches(name, rows, floors)
+        return masks
+
+    def finish(self, rows: Mapping[str, int]) -> None:
+        """End a step in which so many rows came."""
+        self._steps = KEPT * self._steps + 1.0
+        for name in self.query.names:
+            self.arrived[name] = KEPT * self.arrived[name] + rows.get(name, 0)
+        for pair, fresh in self._fresh.items():
+            before = self._pairs[pair]
+            self._pairs[pair] = fresh if has_moved(before, fresh) else KEPT * before + fresh
+            self._fresh[pair] = np.zeros(3)
+
+    def knowledge(self) -> dict[str, Any]:
+        """What has been measured, as JSON has it."""
+        pairs = [[*pair, *counts.tolist()] for pair, counts in self._pairs.items()]
+        return {"arrived": dict(self.arrived), "steps": self._steps, "pairs": pairs}
+
+    def learn(self, knowledge: Mapping[str, Any]) -> None:
+        """Begin with what was measured before."""
+        self.arrived, self._steps = dict(knowledge["arrived"]), float(knowledge["steps"])
+        self._pairs = {(left, right): np.array(counts) for left, right, *counts in knowledge["pairs"]}
+
+    def _drop_masks(self, name: str, rows: Integers, floors: Mapping[str, int]) -> Integers:
+        probing, own = self.probings[name], self.windows[name]
+        masks = np.zeros(rows.size, np.int64)
+        inner = set(probing.parents.values())
+        # For each input, which rows of it are reached: from which of the sample, by number, time and deadline.
+        reached = {name: Found(np.arange(rows.size), rows, own.ring("times", rows), own.ring("deadlines", rows))}
+        for child, parent in probing.parents.items():
+            start, window = reached[parent], self.windows[child]
+            wanted = self._wanted(parent, child, start)
+            index = window.index(self._key(parent, child))
+            if child in inner:
+                found = joined(index.matches(wanted, index.newest(wanted.keys), window.start, floors[child]))
+                reached[child] = found._replace(origin=start.origin[found.origin])
+                alive = reached[child].origin
+            else:
+                alive = start.origin[index.first(wanted, window.start, floors[child]) >= window.start]
+            dropped = np.ones(rows.size, np.bool_)
+            dropped[alive] = False
+            masks |= dropped.astype(np.int64) << probing.filters.index(child)
+        return masks
+
+    def _count_matches(self, name: str, rows: Integers, floors: Mapping[str, int]) -> None:
+        own = self.windows[name]
+        start = Found(rows, rows, own.ring("times", rows), own.ring("deadlines", rows))
+        for pair in self._pairs:
+            if name in pair:
+                other = pair[pair[0] == name]
+                window, wanted = self.windows[other], self._wanted(name, other, start)
+                index = window.index(self._key(name, other))
+                found = joined(index.matches(wanted, index.newest(wanted.keys), window.start, floors[other]))
+                self._fresh[pair] += rows.size * window.alive, found.rows.size, np.unique(found.origin).size
+
+    def _wanted(self, parent: str, child: str, start: Found) -> Keys:
+        codes = [self.windows[parent].ring(one, start.rows) for one in self._key(parent, child)]
+        return Keys(combined(codes), start.latest, start.before)
+
+    def _key(self, one: str, other: str) -> Key:
+        return self.query.pairs.get((one, other)) or self.query.pairs[other, one]
+
+
+def has_moved(before: Floats, now: Floats) -> bool:
+    """Whether the share of matching pairs is surely another than before.
+
+    >>> before, alike, other = np.array([1e6, 100, 90]), np.array([1e5, 12, 10]), np.array([1e5, 80, 75])
+    >>> has_moved(before, alike), has_moved(before, other)
+    (False, True)
+    """
+    if min(before[PAIRS], now[PAIRS]) <= 0.0:
+        return False
+    evidence = sum(1.0 / max(counts[HITS], FEW) for counts in (before, now))
+    return bool(abs(np.log(_share(now) / _share(before))) > MOVED_BY * np.sqrt(evidence))
+
+
+def _share(counts: Floats) -> float:
+    return min(max(float(counts[MATCHES]), FEW) / float(counts[PAIRS]), 1.0)
