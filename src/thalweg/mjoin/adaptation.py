@@ -29,9 +29,10 @@ from thalweg.registry import find
 if TYPE_CHECKING:
     from thalweg.mjoin.cell import Statistics
 
-PLANNED_ROWS, PLANNED_STEPS = 10_000, 8  # after so many orders are planned anew: that takes milliseconds
+PLANNED = 8  # steps after which orders are planned anew though nothing has moved: that takes milliseconds
 GAIN = 1.05  # of a plan, that makes it worth a closer look: as much as `Steady` wants
 ALL_SURVIVE, MANY_SURVIVE = 0.9, 0.8  # share of rows that makes drop-probing pointless, and below which it is not
+LESS = 0.98  # of the probes that there are, for which a policy's order is taken: what it changes may hardly matter
 LOGGED = 100  # switches that are remembered
 
 DropProbes: TypeAlias = Literal["auto"] | bool
@@ -88,7 +89,7 @@ class Adaptation:
         self._planned = {name: as_written(query, name) for name in query.names}  # the planner's orders
         self._drops = dict.fromkeys(query.names, drop_probing is not False)
         self._forced: dict[str, Order] = {}
-        self._unplanned = np.array([0, PLANNED_STEPS])  # rows and steps since orders were last planned
+        self._unplanned = PLANNED  # steps since orders were last planned
         self._plans: dict[str, Plan] = {}
         self._choices: dict[str, Choice] = {}
         self.fix(orders or {})
@@ -174,17 +175,26 @@ class Adaptation:
             return Choice(self._forced[name], self._forced[name], drops)
         planned = self._planned[name]
         if name in self._learners and drops:
-            return Choice(self.measures.probings[name].order(self._learners[name]), planned, drops)
+            return Choice(self._learnt(name), planned, drops)
         return Choice(planned, planned, drops)
+
+    def _learnt(self, name: str) -> Order:
+        """The policy's order, or the present one if that is as good on the latest sample."""
+        learnt, present = self.measures.probings[name].order(self._learners[name]), self._choices.get(name)
+        if present is None or not present.drops:
+            return learnt
+        before, after = (self.measures.probes_a_row(name, one) for one in (present.order, learnt))
+        return learnt if after < LESS * before else present.order
 
     def _replanned(self, rows: int) -> JoinGraph | None:
         """Plan orders anew if it is time; returns the graph that they are planned from."""
-        self._unplanned += np.array([rows, 1])
-        if self._is_fixed or not self._is_measured or (self._unplanned < (PLANNED_ROWS, PLANNED_STEPS)).all():
+        self._unplanned += 1
+        is_time = self.measures.moved or self._unplanned >= PLANNED
+        if self._is_fixed or not self._is_measured or not rows or not is_time:
             return None
         graph = self.measures.graph
         if graph is not None:
-            self._unplanned[:] = 0
+            self._unplanned = 0
             proposed = self._steady.planner.plan(graph)
             costs = zip(self.query.names, proposed.costs, strict=True)
             if any(_cost(graph, name, self._planned[name]) > GAIN * cost for name, cost in costs):

@@ -23,6 +23,7 @@ from thalweg.ordering.types import Booleans, Integers
 KEY, TIME, DEADLINE, NEXT = range(4)
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: spreads keys over the high bits
 BLOCK = 1 << 18  # matches that are found at once, which bounds the memory of a join that grows
+FIRST_BLOCK = 64  # for few keys fewer: memory is cleared when it is made
 NONE = -1
 PLACE, AT, VISITED = range(3)
 
@@ -103,9 +104,10 @@ class Index:
         if not compiled():
             yield from self._matches(wanted, at, start, floor)
             return
-        cursor = np.array([0, at[0], 0])
+        cursor, size = np.array([0, at[0], 0]), FIRST_BLOCK + 2 * at.size
         while cursor[PLACE] < at.size:
-            block = np.empty((4, BLOCK), np.int64)
+            block = np.empty((4, min(size, BLOCK)), np.int64)
+            size *= 4
             found = _matches(self.entries, start, floor, *wanted, at, cursor, *block)
             if found:
                 yield Found(*block[:, :found])

@@ -21,7 +21,7 @@ from thalweg.mjoin.window import Segment, Window
 from thalweg.ordering.types import Floats, Integers
 
 SAMPLED = 32  # of so many rows one is sampled
-LEAST_SAMPLE, MOST_SAMPLE = 64, 256  # rows: of the first ones all are sampled, and of a step no more
+LEAST_SAMPLE, MOST_SAMPLE = 64, 128  # rows: of the first ones all are sampled, and of a step no more
 KEPT = 0.9  # of what was measured, from a step to the next
 MOVED_BY = 3.0  # standard errors by which a share of pairs has changed
 RECENT = 512  # drop masks that are remembered
@@ -35,8 +35,10 @@ class Measures:
     def __init__(self, query: JoinQuery, windows: Mapping[str, Window]) -> None:
         self.query, self.windows = query, windows
         self.probings = {name: DropProbing(query.graph(), name) for name in query.names}
+        self._near = {name: [one for one in query.names if self._key(name, one)] for name in query.names}
         self.masks = {name: np.empty(0, np.int64) for name in query.names}  # the latest
         self.arrived = dict.fromkeys(query.names, 0.0)
+        self.moved = False  # whether some selectivity has surely changed in the last step
         self._steps = 0.0  # in which they arrived
         self._pairs = {pair: np.zeros(3) for pair in query.pairs}
         self._fresh = {pair: np.zeros(3) for pair in query.pairs}  # of this step
@@ -89,19 +91,26 @@ class Measures:
             return np.empty(0, np.int64)
         self._sampled[name] += size
         rows = segment.first + np.sort(self._random.choice(segment.rows, size, replace=False))
-        masks = self._drop_masks(name, rows, floors)
+        own = self.windows[name]
+        start = Found(np.arange(size), rows, own.ring("times", rows), own.ring("deadlines", rows))
+        matches = {other: self._matches(name, other, start, floors) for other in self._near[name]}
+        for other, found in matches.items():
+            pair = (name, other) if (name, other) in self._fresh else (other, name)
+            self._fresh[pair] += size * self.windows[other].alive, found.rows.size, np.unique(found.origin).size
+        masks = self._drop_masks(name, matches, size, floors)
         self.masks[name] = np.concatenate([self.masks[name], masks])[-RECENT:]
-        self._count_matches(name, rows, floors)
         return masks
 
     def finish(self, rows: Mapping[str, int]) -> None:
         """End a step in which so many rows came."""
-        self._steps = KEPT * self._steps + 1.0
+        self._steps, self.moved = KEPT * self._steps + 1.0, False
         for name in self.query.names:
             self.arrived[name] = KEPT * self.arrived[name] + rows.get(name, 0)
         for pair, fresh in self._fresh.items():
             before = self._pairs[pair]
-            self._pairs[pair] = fresh if has_moved(before, fresh) else KEPT * before + fresh
+            moved = has_moved(before, fresh)
+            self.moved |= moved
+            self._pairs[pair] = fresh if moved else KEPT * before + fresh
             self._fresh[pair] = np.zeros(3)
 
     def knowledge(self) -> dict[str, Any]:
@@ -114,44 +123,29 @@ class Measures:
         self.arrived, self._steps = dict(knowledge["arrived"]), float(knowledge["steps"])
         self._pairs = {(left, right): np.array(counts) for left, right, *counts in knowledge["pairs"]}
 
-    def _drop_masks(self, name: str, rows: Integers, floors: Mapping[str, int]) -> Integers:
-        probing, own = self.probings[name], self.windows[name]
-        masks = np.zeros(rows.size, np.int64)
-        inner = set(probing.parents.values())
-        # For each input, which rows of it are reached: from which of the sample, by number, time and deadline.
-        reached = {name: Found(np.arange(rows.size), rows, own.ring("times", rows), own.ring("deadlines", rows))}
+    def _drop_masks(self, name: str, matches: Mapping[str, Found], size: int, floors: Mapping[str, int]) -> Integers:
+        """For each row of a sample, which paths have no match; where they begin, the matches are known."""
+        probing = self.probings[name]
+        reached, masks = dict(matches), np.zeros(size, np.int64)
         for child, parent in probing.parents.items():
-            start, window = reached[parent], self.windows[child]
-            wanted = self._wanted(parent, child, start)
-            index = window.index(self._key(parent, child))
-            if child in inner:
-                found = joined(index.matches(wanted, index.newest(wanted.keys), window.start, floors[child]))
-                reached[child] = found._replace(origin=start.origin[found.origin])
-                alive = reached[child].origin
-            else:
-                alive = start.origin[index.first(wanted, window.start, floors[child]) >= window.start]
-            dropped = np.ones(rows.size, np.bool_)
-            dropped[alive] = False
+            if parent != name:
+                found = self._matches(parent, child, reached[parent], floors)
+                reached[child] = found._replace(origin=reached[parent].origin[found.origin])
+            dropped = np.ones(size, np.bool_)
+            dropped[reached[child].origin] = False
             masks |= dropped.astype(np.int64) << probing.filters.index(child)
         return masks
 
-    def _count_matches(self, name: str, rows: Integers, floors: Mapping[str, int]) -> None:
-        own = self.windows[name]
-        start = Found(rows, rows, own.ring("times", rows), own.ring("deadlines", rows))
-        for pair in self._pairs:
-            if name in pair:
-                other = pair[pair[0] == name]
-                window, wanted = self.windows[other], self._wanted(name, other, start)
-                index = window.index(self._key(name, other))
-                found = joined(index.matches(wanted, index.newest(wanted.keys), window.start, floors[other]))
-                self._fresh[pair] += rows.size * window.alive, found.rows.size, np.unique(found.origin).size
-
-    def _wanted(self, parent: str, child: str, start: Found) -> Keys:
-        codes = [self.windows[parent].ring(one, start.rows) for one in self._key(parent, child)]
-        return Keys(combined(codes), start.latest, start.before)
+    def _matches(self, parent: str, child: str, start: Found, floors: Mapping[str, int]) -> Found:
+        """The matches that rows of one input have in another's window."""
+        key, window = self._key(parent, child), self.windows[child]
+        keys = combined([self.windows[parent].ring(one, start.rows) for one in key])
+        index = window.index(key)
+        wanted = Keys(keys, start.latest, start.before)
+        return joined(index.matches(wanted, index.newest(keys), window.start, floors[child]))
 
     def _key(self, one: str, other: str) -> Key:
-        return self.query.pairs.get((one, other)) or self.query.pairs[other, one]
+        return self.query.pairs.get((one, other)) or self.query.pairs.get((other, one), ())
 
 
 def has_moved(before: Floats, now: Floats) -> bool:
