@@ -263,7 +263,9 @@ def _check_spark(spark: SparkSession) -> None:
             f"tw.join keeps its state in RocksDB, and {PROVIDER} is {provider}: write "
             f"spark.conf.set('{PROVIDER}', '{ROCKS}') before the query starts"
         )
-    if find_spec("google") is None or find_spec("google.protobuf") is None:  # Spark needs it, and says so only in a worker
+    if (
+        find_spec("google") is None or find_spec("google.protobuf") is None
+    ):  # Spark needs it, and says so only in a worker
         raise ValueError("stateful operators in Python need protobuf: pip install 'pyspark[connect]'")
 
 

@@ -57,6 +57,7 @@ def describe_join(join: Join) -> dict[str, Any]:
         "results": counts.get("results", 0),
         "steps": counts.get("steps", 0),
         "cells_found": {how: counts.get(how, 0) for how in ("made", "cached", "caught up", "loaded")},
+        "seconds_last_step": added_up([one["seconds"] for one in cells if "seconds" in one]),
         "state_bytes": sum(one.get("state", {}).get("bytes", 0) for one in cells),
         "state_segments": sum(one.get("state", {}).get("segments", 0) for one in cells),
         "memory_bytes": sum(each.get("memory_bytes", 0) for each in statistics),
@@ -165,6 +166,8 @@ def join_text(one: Mapping[str, Any]) -> str:
             f"{one['results']:,} results in {one['steps']:,} steps of cells; the last {one['results_last_step']:,}, "
             f"estimated {one['estimated_results']:,.0f}"
         )
+        spent = ", ".join(f"{what} {1e3 * value:.0f} ms" for what, value in one["seconds_last_step"].items())
+        lines.append(f"the last step of all cells: {spent}")
         found = ", ".join(f"{count:,} {how}" for how, count in one["cells_found"].items() if count)
         lines.append(
             f"state: {one['state_bytes']:,} bytes in {one['state_segments']:,} segments; "

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
@@ -159,12 +160,16 @@ class JoinProcessor(StatefulProcessor):
         about = About(*found) if found else None
         cell_number = self.spec.layout.cell_of[label]
         held_as = (self.spec.key, _property("sql.streaming.queryId"), label)
+        clock = [time.perf_counter()]
         held, how = self._bring(_held.pop(held_as, None), about)
+        clock.append(time.perf_counter())
         if about is None:
             arrivals = arrivals | self.spec.table_rows(cell_number)
         step = held.cell.step(arrivals, watermark * MICROSECONDS if watermark > 0 else None)
+        clock.append(time.perf_counter())
         held.token = uuid.uuid4().hex
         self._write(held, step)
+        clock.append(time.perf_counter())
         counts = self._count(cell_number, json.loads(about.counts) if about else {}, arrivals, step)
         counts[how] = counts.get(how, 0) + 1
         knowledge = json.dumps(held.cell.knowledge())
@@ -173,7 +178,8 @@ class JoinProcessor(StatefulProcessor):
             self._handle.deleteTimer(about.watermark + 1)
         if held.segments:  # something to expire: come back when the watermark has moved, whether there is data or not
             self._handle.registerTimer(watermark + 1)
-        self._report(cell_number, counts, held, step)
+        seconds = dict(zip(("read", "join", "write"), np.diff(clock).tolist(), strict=True))
+        self._report(cell_number, counts, held, step, seconds)
         for piece in pieces(step.results):
             yield _frame(pack(piece))
         held.used = time.monotonic()
@@ -231,11 +237,12 @@ class JoinProcessor(StatefulProcessor):
         }
         return added_up([counts, new])
 
-    def _report(self, cell: int, counts: dict[str, Any], held: Held, step: Step) -> None:
+    def _report(self, cell: int, counts: dict[str, Any], held: Held, step: Step, seconds: Mapping[str, float]) -> None:
         report = {
             "cell": cell,
             "at": time.time(),
             "counts": counts,
+            "seconds": seconds,
             "state": {"segments": len(held.segments), "bytes": sum(size for _, size in held.segments.values())},
             "statistics": step.statistics.to_dict(),
             "switches": [asdict(one) for one in held.cell.switches[-MOST_SWITCHES:]],
@@ -273,7 +280,7 @@ def added_up(several: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         for name, value in one.items():
             if isinstance(value, Mapping):
                 total[name] = dict(Counter(total.get(name, {})) + Counter(value))
-            elif isinstance(value, int):
+            elif isinstance(value, int | float):
                 total[name] = total.get(name, 0) + value
     return total
 
