@@ -6,6 +6,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 from unittest.mock import patch
@@ -18,9 +19,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thalweg.joinorder import PLANNERS
-from thalweg.mjoin import Cell, Count, Input, JoinQuery, Residual, Statistics, Time
+from thalweg.mjoin import Cell, Count, Input, JoinQuery, Residual, Statistics, Time, keys, measuring, probing, window
 from thalweg.mjoin import index as index_module
 from thalweg.ordering import POLICIES
+from thalweg.ordering.types import Integers
 
 STEP = 10  # microseconds between two steps
 KINDS = (
@@ -101,15 +103,15 @@ def scenarios(
     has_table = draw(st.booleans()) and not by_count
     inputs = []
     for place, name in enumerate(names):
-        keys = [(f"k{number}", kind) for number, kind in enumerate(kinds) if name in groups[number]]
-        keys += [("twin", kinds[0])] if name == names[0] and has_twin else []
+        own_keys = [(f"k{number}", kind) for number, kind in enumerate(kinds) if name in groups[number]]
+        own_keys += [("twin", kinds[0])] if name == names[0] and has_twin else []
         own = [("at", pa.int64()), ("id", pa.int64()), ("text", pa.string()), ("small", pa.int32())]
         if has_table and place == len(names) - 1:
-            inputs.append(Input(name, pa.schema([*keys, *own[1:]])))
+            inputs.append(Input(name, pa.schema([*own_keys, *own[1:]])))
             continue
         windows: tuple[Time | Count | None, ...] = (Time(60), Time(25), Time(25), Time(60), Time(7), None)
-        window = draw(st.sampled_from(windows if not by_count else (Count(1), Count(2), Count(5), Time(25))))
-        inputs.append(Input(name, pa.schema([*keys, *own]), "at", window))
+        lasting = draw(st.sampled_from(windows if not by_count else (Count(1), Count(2), Count(5), Time(25))))
+        inputs.append(Input(name, pa.schema([*own_keys, *own]), "at", lasting))
     if by_count and not any(isinstance(one.window, Count) for one in inputs):
         inputs[0] = replace(inputs[0], window=Count(2))
     pair = (names[0], names[-1])
@@ -315,3 +317,16 @@ def test_windows_by_count(scenario: Scenario) -> None:
 @settings(max_examples=30)
 def test_a_changelog_of_windows_by_count(scenario: Scenario) -> None:
     check(scenario)
+
+
+@given(scenarios())
+@settings(max_examples=25)
+def test_hashes_that_collide_change_nothing(scenario: Scenario) -> None:
+    def collide(columns: list[Integers]) -> Integers:
+        return columns[0] if len(columns) == 1 else np.zeros(columns[0].size, np.int64)
+
+    with ExitStack() as patches:
+        for module in (window, probing, measuring):
+            patches.enter_context(patch.object(module, "combined", collide))
+        patches.enter_context(patch.object(keys, "_hashes", lambda array: np.zeros(len(array), np.int64)))
+        check(scenario)

@@ -46,7 +46,7 @@ class Statistics:
     state_rows: dict[str, int] = field(default_factory=dict)  # rows in the windows
     state_bytes: int = 0
     segments: int = 0
-    memory_bytes: int = 0  # of windows and indexes, but for strings
+    memory_bytes: int = 0  # of the windows, with their indexes
     rates: dict[str, float] = field(default_factory=dict)  # rows a step
     selectivities: dict[str, float] = field(default_factory=dict)  # share of matching pairs, by "input input"
     survivors: dict[str, float] = field(default_factory=dict)  # share of rows that no single probe drops

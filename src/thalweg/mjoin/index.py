@@ -115,7 +115,7 @@ class Index:
 
     def _matches(self, wanted: Keys, at: Integers, start: int, floor: int) -> Iterator[Found]:
         """The same as the kernel, in NumPy: a block for each step along the chains, joined while they are small."""
-        waiting: list[Found] = []
+        waiting, size = list[Found](), 0
         going = np.flatnonzero(at >= start)
         at = at[going]
         while going.size:
@@ -125,9 +125,10 @@ class Index:
             latest = np.maximum(wanted.latest[origin], entries[:, TIME])
             before = np.minimum(wanted.before[origin], entries[:, DEADLINE])
             waiting.append(Found(origin, rows, latest, before))
-            if sum(one.rows.size for one in waiting) > BLOCK:
+            size += rows.size
+            if size > BLOCK:
                 yield joined(waiting)
-                waiting = []
+                waiting, size = [], 0
             ahead = older >= start
             going, at = going[ahead], older[ahead]
         if waiting:

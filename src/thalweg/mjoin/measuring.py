@@ -20,11 +20,12 @@ from thalweg.mjoin.query import JoinQuery, Key, Pair
 from thalweg.mjoin.window import Segment, Window
 from thalweg.ordering.types import Floats, Integers
 
-SAMPLED = 32  # of so many rows one is sampled
-LEAST_SAMPLE, MOST_SAMPLE = 64, 128  # rows: of the first ones all are sampled, and of a step no more
+SAMPLED = 16  # of so many rows one is sampled
+LEAST_SAMPLE, MOST_SAMPLE = 32, 128  # rows at once: a sample takes a while whatever its size
+MOST_MATCHES = 1 << 14  # that a sample may have before the next is smaller
 KEPT = 0.9  # of what was measured, from a step to the next
 MOVED_BY = 3.0  # standard errors by which a share of pairs has changed
-RECENT = 512  # drop masks that are remembered
+RECENT = 256  # drop masks that are remembered
 FEW = 0.5  # a count of nothing is half a count
 PAIRS, MATCHES, HITS = range(3)  # pairs of rows compared, those that match, rows with a match: the evidence
 
@@ -42,7 +43,8 @@ class Measures:
         self._steps = 0.0  # in which they arrived
         self._pairs = {pair: np.zeros(3) for pair in query.pairs}
         self._fresh = {pair: np.zeros(3) for pair in query.pairs}  # of this step
-        self._sampled = dict.fromkeys(query.names, 0)
+        self._most = dict.fromkeys(query.names, MOST_SAMPLE)  # rows to sample in a step; fewer where they match much
+        self._due = dict.fromkeys(query.names, float(LEAST_SAMPLE))  # rows to sample: of the first ones, at once
         self._random = np.random.default_rng(0)
 
     @property
@@ -85,11 +87,10 @@ class Measures:
 
     def sample(self, name: str, segment: Segment, floors: Mapping[str, int]) -> Integers:
         """Look some new rows of an input up in all other windows; returns their drop masks."""
-        size = max(LEAST_SAMPLE - self._sampled[name], int(segment.rows / SAMPLED + self._random.random()))
-        size = min(size, MOST_SAMPLE, segment.rows)
-        if not size:
+        self._due[name] += segment.rows / SAMPLED
+        if self._due[name] < LEAST_SAMPLE:
             return np.empty(0, np.int64)
-        self._sampled[name] += size
+        size, self._due[name] = min(int(self._due[name]), self._most[name], segment.rows), 0.0
         rows = segment.first + np.sort(self._random.choice(segment.rows, size, replace=False))
         own = self.windows[name]
         start = Found(np.arange(size), rows, own.ring("times", rows), own.ring("deadlines", rows))
@@ -97,6 +98,10 @@ class Measures:
         for other, found in matches.items():
             pair = (name, other) if (name, other) in self._fresh else (other, name)
             self._fresh[pair] += size * self.windows[other].alive, found.rows.size, np.unique(found.origin).size
+        if sum(found.rows.size for found in matches.values()) > MOST_MATCHES:
+            self._most[name] = max(self._most[name] // 2, 1)
+        elif self._most[name] < MOST_SAMPLE:
+            self._most[name] += 1
         masks = self._drop_masks(name, matches, size, floors)
         self.masks[name] = np.concatenate([self.masks[name], masks])[-RECENT:]
         return masks

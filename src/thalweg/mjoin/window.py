@@ -9,7 +9,7 @@ of a kind at a time, while the result is small beside the window, so that there 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,20 @@ LEAST_CAPACITY = 1024
 SHRINK = 16  # times the rows there are: a ring that is this much larger is replaced
 MERGED = 8  # segments that become one
 SHARE = 16  # a merged segment is at most this part of the window, so that it expires not much later than its rows
+SMALL_CHUNK = 4096  # rows; a chunk that is larger
+CHUNKS = 8  # is at most this part of the window, for it goes only with the last of its rows
 WASTE = 2.0  # times the rows that are needed, that may be kept at most
 HALF_WASTE = 1.5  # and are kept at most after some have been appended anew
 SLACK = 1024  # rows that may be kept in vain whatever the window
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Columns whose values are of any length, of a run of rows."""
+
+    first: int  # the number of its first row
+    columns: dict[str, pa.Array]
+    rows: int
 
 
 @dataclass
@@ -42,7 +53,6 @@ class Segment:
     earliest: int  # deadline of its rows
     latest: int
     bytes: int = 0  # in the state
-    long: dict[str, pa.Array] = field(default_factory=dict)  # columns that fit into no ring
 
     @property
     def numbers(self) -> Integers:
@@ -59,6 +69,7 @@ class Window:
         self.alive = 0  # of these, rows that have not expired
         self.segments: list[Segment] = []
         self.indexes: dict[Key, Index] = {}
+        self._chunks: list[Chunk] = []
         self._capacity = LEAST_CAPACITY
         self._keys = {one: columns[0] for one, columns in query.key_columns[name].items()}
         self._fixed = {one.name: dtype for one in self.input.schema if (dtype := _dtype(one.type)) is not None}
@@ -73,8 +84,10 @@ class Window:
 
     @property
     def bytes(self) -> int:
-        """Memory that it takes, but for long columns."""
-        return sum(ring.nbytes for ring in self._rings.values()) + sum(one.bytes for one in self.indexes.values())
+        """Memory that it takes."""
+        rings, indexes = self._rings.values(), self.indexes.values()
+        long = sum(column.nbytes for one in self._chunks for column in one.columns.values())
+        return sum(ring.nbytes for ring in rings) + sum(index.bytes for index in indexes) + int(long)
 
     def keep(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The rows that can match anything: no key is NULL, and equal columns of the input itself are equal."""
@@ -116,8 +129,8 @@ class Window:
         for key, index in self.indexes.items():
             index.insert(first, combined([keys[one] for one in key]), times, deadlines)
         earliest, latest = int(deadlines.min(initial=FOREVER)), int(deadlines.max(initial=-FOREVER))
-        long = {name: rows[name] for name in rows.schema.names if name not in self._fixed}
-        self.segments.append(Segment(number, first, size, 0, earliest, latest, long=long))
+        self._append_long(first, rows)
+        self.segments.append(Segment(number, first, size, 0, earliest, latest))
         self.alive += size
         return self.segments[-1]
 
@@ -161,13 +174,14 @@ class Window:
             if one.latest <= watermark:
                 if one.number is not None:
                     gone.append(one.number)
-                one.number, one.bytes, one.long = None, 0, {}
+                one.number, one.bytes = None, 0
             elif one.earliest > watermark:
                 self.alive += one.rows
             else:
                 self.alive += int(np.count_nonzero(self.ring("deadlines", one.numbers) > watermark))
         while self.segments and self.segments[0].number is None:
             self.start += self.segments.pop(0).rows
+        self._chunks = [one for one in self._chunks if one.first + one.rows > self.start]
         if self._capacity > SHRINK * max(self.end - self.start, LEAST_CAPACITY):
             self._resize(self.end - self.start)
         return gone
@@ -204,7 +218,6 @@ class Window:
                 tail[0].tier + 1,
                 min(one.earliest for one in tail),
                 max(one.latest for one in tail),
-                long={name: pa.concat_arrays([one.long[name] for one in tail]) for name in tail[0].long},
             )
             self.segments[-MERGED:] = [merged]
             merged.number = numbers[-1]
@@ -233,14 +246,28 @@ class Window:
         if (name, "valid") in self._rings:
             self._put((name, "valid"), values.is_valid().to_numpy(zero_copy_only=False))
 
+    def _append_long(self, first: int, rows: pa.RecordBatch) -> None:
+        """Add a chunk, and make one of the last ones while they are small: there are never many."""
+        columns = {name: rows[name] for name in rows.schema.names if name not in self._fixed}
+        if not columns:
+            return
+        self._chunks.append(Chunk(first, columns, rows.num_rows))
+        while len(self._chunks) > 1:
+            one, last = self._chunks[-2:]
+            size = one.rows + last.rows
+            if one.rows > last.rows or size > max(SMALL_CHUNK, (self.end - self.start) // CHUNKS):
+                return
+            both = {name: pa.concat_arrays([one.columns[name], last.columns[name]]) for name in columns}
+            self._chunks[-2:] = [Chunk(one.first, both, size)]
+
     def _take_long(self, rows: Integers, column: str) -> pa.Array:
-        """Values of a column that is in no ring, from one segment after the other."""
-        which = np.searchsorted([one.first for one in self.segments], rows, "right") - 1
+        """Values of a column that is in no ring, from one chunk after the other."""
+        which = np.searchsorted([one.first for one in self._chunks], rows, "right") - 1
         order = np.argsort(which, kind="stable")
-        bounds = np.searchsorted(which[order], np.arange(len(self.segments) + 1))
+        bounds = np.searchsorted(which[order], np.arange(len(self._chunks) + 1))
         parts = [
-            one.long[column].take(pa.array(rows[order[begin:end]] - one.first))
-            for one, begin, end in zip(self.segments, bounds[:-1], bounds[1:], strict=True)
+            one.columns[column].take(pa.array(rows[order[begin:end]] - one.first))
+            for one, begin, end in zip(self._chunks, bounds[:-1], bounds[1:], strict=True)
             if begin < end
         ]
         if len(parts) < 2:  # noqa: PLR2004 - nothing to put in order
