@@ -56,8 +56,8 @@ def describe_join(join: Join) -> dict[str, Any]:
         "results_last_step": sum(each.get("results", 0) for each in statistics),
         "results": counts.get("results", 0),
         "steps": counts.get("steps", 0),
-        "cells_found": {how: counts.get(how, 0) for how in ("made", "cached", "caught up", "loaded")},
-        "seconds_last_step": added_up([one["seconds"] for one in cells if "seconds" in one]),
+        "cells_found": counts.get("cells", {}),
+        "seconds": counts.get("seconds", {}),
         "state_bytes": sum(one.get("state", {}).get("bytes", 0) for one in cells),
         "state_segments": sum(one.get("state", {}).get("segments", 0) for one in cells),
         "memory_bytes": sum(each.get("memory_bytes", 0) for each in statistics),
@@ -166,9 +166,9 @@ def join_text(one: Mapping[str, Any]) -> str:
             f"{one['results']:,} results in {one['steps']:,} steps of cells; the last {one['results_last_step']:,}, "
             f"estimated {one['estimated_results']:,.0f}"
         )
-        spent = ", ".join(f"{what} {1e3 * value:.0f} ms" for what, value in one["seconds_last_step"].items())
-        lines.append(f"the last step of all cells: {spent}")
-        found = ", ".join(f"{count:,} {how}" for how, count in one["cells_found"].items() if count)
+        spent = ", ".join(f"{what} {value:.2f} s" for what, value in one["seconds"].items())
+        lines.append(f"time in cells: {spent}")
+        found = ", ".join(f"{count:,} {how}" for how, count in one["cells_found"].items())
         lines.append(
             f"state: {one['state_bytes']:,} bytes in {one['state_segments']:,} segments; "
             f"{one['memory_bytes']:,} bytes of windows and indexes in workers ({found})"

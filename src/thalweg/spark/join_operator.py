@@ -170,16 +170,16 @@ class JoinProcessor(StatefulProcessor):
         held.token = uuid.uuid4().hex
         self._write(held, step)
         clock.append(time.perf_counter())
-        counts = self._count(cell_number, json.loads(about.counts) if about else {}, arrivals, step)
-        counts[how] = counts.get(how, 0) + 1
+        seconds = dict(zip(("read", "join", "write"), np.diff(clock).tolist(), strict=True))
+        new = self._counted(cell_number, arrivals, step) | {"cells": {how: 1}, "seconds": seconds}
+        counts = added_up([json.loads(about.counts) if about else {}, new])
         knowledge = json.dumps(held.cell.knowledge())
         self._about.update(About(held.token, watermark, json.dumps(held.segments), json.dumps(counts), knowledge))
         if about is not None and about.watermark < watermark:
             self._handle.deleteTimer(about.watermark + 1)
         if held.segments:  # something to expire: come back when the watermark has moved, whether there is data or not
             self._handle.registerTimer(watermark + 1)
-        seconds = dict(zip(("read", "join", "write"), np.diff(clock).tolist(), strict=True))
-        self._report(cell_number, counts, held, step, seconds)
+        self._report(cell_number, counts, held, step)
         for piece in pieces(step.results):
             yield _frame(pack(piece))
         held.used = time.monotonic()
@@ -221,28 +221,24 @@ class JoinProcessor(StatefulProcessor):
             self._segments.updateValue((name,), (segment,))
             held.segments[number] = name, len(segment)
 
-    def _count(
-        self, cell: int, counts: dict[str, Any], arrivals: Mapping[str, pa.RecordBatch], step: Step
-    ) -> dict[str, Any]:
-        """What has come and gone since the query was first started; a row that is in several cells counts in one."""
+    def _counted(self, cell: int, arrivals: Mapping[str, pa.RecordBatch], step: Step) -> dict[str, Any]:
+        """What came and what it gave; a row that is in several cells counts in one. Late rows are kept if asked for."""
         shares = self.spec.layout.shares
         late = {name: rows for name, rows in step.late.items() if rows.num_rows and shares.is_first(name, cell)}
         if late and self.spec.late is not None:
             keep_late(self.spec.late, self.spec.layout.query, late, _batch_name(cell))
-        new = {
+        return {
             "steps": 1,
             "results": step.results.num_rows,
             "rows": {name: rows.num_rows for name, rows in arrivals.items() if shares.is_first(name, cell)},
             "late": {name: rows.num_rows for name, rows in late.items()},
         }
-        return added_up([counts, new])
 
-    def _report(self, cell: int, counts: dict[str, Any], held: Held, step: Step, seconds: Mapping[str, float]) -> None:
+    def _report(self, cell: int, counts: dict[str, Any], held: Held, step: Step) -> None:
         report = {
             "cell": cell,
             "at": time.time(),
             "counts": counts,
-            "seconds": seconds,
             "state": {"segments": len(held.segments), "bytes": sum(size for _, size in held.segments.values())},
             "statistics": step.statistics.to_dict(),
             "switches": [asdict(one) for one in held.cell.switches[-MOST_SWITCHES:]],

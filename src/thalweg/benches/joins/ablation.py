@@ -52,5 +52,5 @@ def make_workload(rows: int, batches: int, share: float) -> Workload:
     return Workload(
         on=tuple((("A", leaf.lower()), (leaf, leaf.lower())) for leaf in LEAVES),
         window=WINDOW,
-        batches=random_batches(streams, 1 + batches, fill=WINDOW),
+        batches=random_batches(streams, batches, [WINDOW]),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from thalweg.benches.filters.race import THALWEG, Run, Tick, race
 from thalweg.benches.joins.cells import all_orders, drive, prepared
 from thalweg.benches.joins.streams import chained_join, files, run, thalweg_join
-from thalweg.benches.joins.work import Keys, Workload, random_batches
+from thalweg.benches.joins.work import FILL, Keys, Workload, random_batches
 from thalweg.results import Result
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def make_workload(rows: int, batches: int) -> Workload:
     return Workload(
         on=((("A", "k"), ("B", "k")), (("B", "l"), ("C", "l"))),
         window=WINDOW,
-        batches=random_batches(streams, 1 + batches, fill=WINDOW - 1),
+        batches=random_batches(streams, batches, FILL),
     )
 
 
@@ -56,7 +56,7 @@ def alone(rows: int, batches: int, rounds: int, tick: Tick) -> Result:
     }
 
     def cell(orders: dict[str, tuple[str, ...]] | None) -> Run:
-        return drive(query, taken, orders=orders).run()
+        return drive(query, taken, orders=orders).run(len(FILL))
 
     cell(None)  # compiles what there is to compile
     contenders = {THALWEG: partial(cell, None)} | {name: partial(cell, orders) for name, orders in fixed.items()}

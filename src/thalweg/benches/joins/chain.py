@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from thalweg.benches.filters.race import THALWEG, Tick, race
 from thalweg.benches.joins.streams import chained_join, files, run, thalweg_join
-from thalweg.benches.joins.work import Keys, Workload, random_batches
+from thalweg.benches.joins.work import FILL, Keys, Workload, random_batches
 from thalweg.results import Result
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, batches: int =
     workload = Workload(
         on=((("A", "k"), ("B", "k")), (("B", "l"), ("C", "l")), (("C", "m"), ("D", "m"))),
         window=WINDOW,
-        batches=random_batches(streams, 1 + batches, fill=WINDOW - 1),
+        batches=random_batches(streams, batches, FILL),
     )
     with files(workload) as folder:
         contenders = {

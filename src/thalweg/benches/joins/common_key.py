@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.benches.filters.race import AGAIN, THALWEG, Tick, race
 from thalweg.benches.joins.streams import chained_join, files, run, thalweg_join
-from thalweg.benches.joins.work import Keys, Workload, random_batches
+from thalweg.benches.joins.work import FILL, Keys, Workload, random_batches
 from thalweg.results import Result, at_most
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, batches: int =
     workload = Workload(
         on=(tuple((name, "k") for name in STREAMS),),
         window=WINDOW,
-        batches=random_batches(streams, 1 + batches, fill=WINDOW - 1),
+        batches=random_batches(streams, batches, FILL),
     )
     about: dict[str, Any] = {}
     with files(workload) as folder:

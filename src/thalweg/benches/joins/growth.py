@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 NAME = "growth"
 STREAMS = ("A", "B", "C", "D")
 ROWS, WINDOW, GROWN, BATCHES, ROUNDS = 20_000, 5, 50, 20, 3
+PARTS = 5  # in which windows are filled
 
 
 def measure(
@@ -27,13 +28,13 @@ def measure(
     contenders = {}
     for window in (WINDOW, GROWN):
         streams = {name: Keys({"k": rows * window}, rows) for name in STREAMS}
-        batch_list = random_batches(streams, 1 + batches, fill=window)
+        batch_list = random_batches(streams, batches, [window // PARTS] * PARTS)
         workload = Workload(on=(tuple((name, "k") for name in STREAMS),), window=window, batches=batch_list)
         contenders[window] = partial(drive, workload.query, prepared(workload))
     seconds: dict[int, list[float]] = {window: [] for window in contenders}
     for number in range(rounds):
         for window, contender in contenders.items():
-            seconds[window].append(contender().run().seconds)
+            seconds[window].append(contender().run(PARTS).seconds)
             tick(number * len(contenders) + len(seconds[window]), rounds * len(contenders))
     small, large = (median(seconds[window]) / (batches * rows * len(STREAMS)) for window in (WINDOW, GROWN))
     note = (

@@ -1,6 +1,6 @@
 """Streams to join: random rows in batches, each a stretch of event time.
 
-The first batch may be a whole window's, so that what is measured after it meets full windows at once.
+The first batches may be longer, so that what is measured after them meets full windows soon.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from thalweg.mjoin import Input, JoinQuery, Time
 BATCH_SECONDS = 10
 SECOND = 1_000_000  # microseconds
 START = 1_600_000_000 * SECOND
+FILL = (3, 3, 3)  # batches that fill a window of ten but for one
 
 Tables = Mapping[str, pa.Table]
 
@@ -71,13 +72,12 @@ class Workload:
         return 8 * len(self.batches[0][name].schema.names)
 
 
-def random_batches(streams: Mapping[str, Keys], batches: int, fill: int = 1, seed: int = 0) -> list[Tables]:
-    """Uniform keys; the first batch is as long as so many others."""
+def random_batches(streams: Mapping[str, Keys], batches: int, fill: Sequence[int] = (), seed: int = 0) -> list[Tables]:
+    """Uniform keys. Before the batches come longer ones that fill the windows: each as long as so many others."""
     random = np.random.default_rng(seed)
     found: list[Tables] = []
     at = 0
-    for number in range(batches):
-        length = fill if number == 0 else 1
+    for length in (*fill, *[1] * batches):
         found.append({name: _table(random, keys, at, length) for name, keys in streams.items()})
         at += length
     return found
