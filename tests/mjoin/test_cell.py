@@ -255,7 +255,7 @@ class Run:
         self.statistics: list[Statistics] = []
 
     def step(self, batches: dict[str, pa.RecordBatch], watermark: int | None) -> dict[str, Counter[int]]:
-        if self.random.random() < 0.3:
+        if self.statistics and self.random.random() < 0.3:
             knowledge = json.loads(json.dumps(self.cell.knowledge()))
             self.cell = Cell.load(self.query, self.state, self.cell.watermark, **self.options)
             self.cell.learn(knowledge)

@@ -43,7 +43,7 @@ def test_what_makes_no_sense_is_refused(wrong: dict[str, Any], message: str) -> 
 
 
 def test_windows_and_times_are_checked() -> None:
-    with pytest.raises(ValueError, match="1 microsecond or more"):
+    with pytest.raises(ValueError, match="for 1 to"):
         Time(0)
     with pytest.raises(ValueError, match="1 row or more"):
         Count(0)

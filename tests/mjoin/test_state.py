@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from thalweg.mjoin import Cell, Count, Input, JoinQuery, StateError, Time
+from thalweg.mjoin import BEGINNING, Cell, Count, Input, JoinQuery, StateError, Time
 from thalweg.mjoin.segments import MAGIC, pack, unpack
 
 SCHEMA = pa.schema([("key", pa.int64()), ("at", pa.int64()), ("text", pa.string())])
@@ -131,10 +131,18 @@ def test_windows_by_count_take_all_rows_at_once_or_a_watermark_with_each_step() 
     assert cell.step(batches, None).results.to_pylist() == [{"key": 1, "a": "y", "b": "z"}]
     with pytest.raises(ValueError, match="need a watermark in every step"):
         cell.step(batches, None)
+    with pytest.raises(ValueError, match="what was that of the last"):
+        Cell.load(query, {}, None)
+    cell, found = Cell(query), list[int]()
+    for watermark in (BEGINNING, BEGINNING, 7, 8):
+        found.append(cell.step({} if found else batches, watermark).results.num_rows)
+    assert found == [0, 0, 0, 1]
 
 
 def test_rows_have_the_columns_of_their_input() -> None:
     cell = Cell(QUERY)
+    with pytest.raises(ValueError, match="no input 'a'; there are A, B"):
+        cell.step({"a": rows(np.random.default_rng(0), 1, 0, 1)}, None)
     with pytest.raises(ValueError, match="rows of A have the columns"):
         cell.step({"A": pa.record_batch({"key": [1]})}, None)
     with pytest.raises(ValueError, match=r"a time of A\.at is NULL; leave such rows out"):

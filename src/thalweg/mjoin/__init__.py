@@ -9,5 +9,18 @@ from __future__ import annotations
 from thalweg.mjoin.cell import Cell, Statistics, Step
 from thalweg.mjoin.query import CHANGE, Count, Input, JoinQuery, Residual, Time
 from thalweg.mjoin.segments import StateError
+from thalweg.mjoin.window import BEGINNING
 
-__all__ = ["CHANGE", "Cell", "Count", "Input", "JoinQuery", "Residual", "StateError", "Statistics", "Step", "Time"]
+__all__ = [
+    "BEGINNING",
+    "CHANGE",
+    "Cell",
+    "Count",
+    "Input",
+    "JoinQuery",
+    "Residual",
+    "StateError",
+    "Statistics",
+    "Step",
+    "Time",
+]

@@ -25,7 +25,7 @@ from thalweg.mjoin.keys import equal, is_exact
 from thalweg.mjoin.probing import Prober
 from thalweg.mjoin.query import Count, JoinQuery
 from thalweg.mjoin.segments import pack, unpack
-from thalweg.mjoin.window import FOREVER, Segment, Window
+from thalweg.mjoin.window import BEGINNING, Segment, Window
 from thalweg.ordering.types import Integers
 
 ROWS_PER_PROFILE_TUPLE = 20  # the unit in which `count_handled` counts: a row takes about 2 µs without kernels
@@ -126,16 +126,18 @@ class Cell:
     @classmethod
     def load(cls, query: JoinQuery, segments: Mapping[int, bytes], watermark: int | None, **options: Any) -> Self:  # noqa: ANN401 - those of the class
         """A cell from its state: all segments that were added and not removed."""
+        if query.counts and watermark is None:
+            raise ValueError("windows by count need a watermark in every step; what was that of the last?")
         cell = cls(query, **options)
         cell.watermark = watermark
         found = []
         for number, data in segments.items():
             name, rows = unpack(query, data)
             times = cell._windows[name].times(rows)
-            if query.counts and watermark is not None and times.max(initial=-FOREVER) >= watermark:
+            if query.counts and watermark is not None and times.max(initial=BEGINNING) >= watermark:
                 cell._held[name] = number, rows
             else:
-                found.append((int(times.max(initial=-FOREVER)), number, name, rows))
+                found.append((int(times.max(initial=BEGINNING)), number, name, rows))
             cell._next = max(cell._next, number + 1)
         for _, number, name, rows in sorted(found, key=lambda one: one[:2]):
             cell._windows[name].append(rows, number).bytes = len(segments[number])
@@ -161,11 +163,17 @@ class Cell:
         self._adaptation.learn(knowledge)
 
     def step(self, arrivals: Mapping[str, pa.RecordBatch], watermark: int | None) -> Step:
-        """Take in new rows. Without a watermark no row is late and none expires."""
-        before = -FOREVER if self.watermark is None else self.watermark
+        """Take in new rows.
+
+        Without a watermark no row is late and none expires. With windows by count that means that all rows are there,
+        and this is the only step: streams that have no watermark yet have `BEGINNING`.
+        """
+        if self.query.counts and self.version and self.watermark is None:
+            raise ValueError("windows by count need a watermark in every step; without any, give all rows in one step")
+        before = BEGINNING if self.watermark is None else self.watermark
         if watermark is not None:
             self.watermark = max(before, watermark)
-        now = -FOREVER if self.watermark is None else self.watermark
+        now = BEGINNING if self.watermark is None else self.watermark
         statistics, late = Statistics(), dict[str, pa.RecordBatch]()
         added, removed = dict[int, bytes](), list[int]()
         new = self._accepted(arrivals, statistics, late)
@@ -206,6 +214,8 @@ class Cell:
     ) -> dict[str, pa.RecordBatch]:
         """The rows that are in time and may match."""
         accepted = {}
+        for name in arrivals:
+            self.query.input(name)
         for name in self.query.names:
             rows, window = arrivals.get(name), self._windows[name]
             if rows is None or not rows.num_rows:
@@ -215,7 +225,7 @@ class Cell:
             if window.input.time and rows[window.input.time].null_count:
                 raise ValueError(f"a time of {window.input} is NULL; leave such rows out")
             if self.watermark is not None:
-                is_late = window.times(rows) < (self.watermark if window.input.time else -FOREVER)
+                is_late = window.times(rows) < (self.watermark if window.input.time else BEGINNING)
                 if is_late.any():
                     late[name] = rows.filter(pa.array(is_late))
                     rows = rows.filter(pa.array(~is_late))
@@ -234,11 +244,7 @@ class Cell:
         removed: list[int],
     ) -> dict[str, pa.RecordBatch]:
         """With windows by count: the rows that the watermark has passed; the others wait."""
-        if self.watermark is None:
-            if self.version:
-                raise ValueError(
-                    "windows by count need a watermark in every step; without any, give all rows in one step"
-                )
+        if self.watermark is None:  # all rows are there
             return dict(new)
         released = {}
         for name in self.query.names:

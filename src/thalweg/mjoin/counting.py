@@ -14,7 +14,7 @@ import pyarrow as pa
 from thalweg.mjoin.index import Keys
 from thalweg.mjoin.keys import codes
 from thalweg.mjoin.query import Count
-from thalweg.mjoin.window import FOREVER, Window
+from thalweg.mjoin.window import BEGINNING, FOREVER, Window
 from thalweg.ordering.types import Integers
 
 
@@ -62,6 +62,6 @@ def pushed_out(keys: Integers, times: Integers, count: int) -> Integers:
 def _with_keys(window: Window, number: int, keys: Integers) -> Integers:
     """The numbers of the window's rows with some keys."""
     index = window.index((number,))
-    wanted = Keys(keys, np.full(keys.size, -FOREVER), np.full(keys.size, FOREVER))
-    found = [one.rows for one in index.matches(wanted, index.newest(keys), window.start, -FOREVER)]
+    wanted = Keys(keys, np.full(keys.size, BEGINNING), np.full(keys.size, FOREVER))
+    found = [one.rows for one in index.matches(wanted, index.newest(keys), window.start, BEGINNING)]
     return np.concatenate([np.empty(0, np.int64), *found])

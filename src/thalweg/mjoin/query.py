@@ -17,6 +17,7 @@ from thalweg.joinorder import JoinGraph, Predicate, Stream
 from thalweg.joinorder.graph import DEFAULT_SELECTIVITY
 from thalweg.joinorder.text import Attribute, Equality
 
+LONGEST = 1 << 60  # microseconds of a window: some 36,000 years
 CHANGE = "change"  # the column of a changelog that is 1 or -1
 Key = tuple[int, ...]  # the numbers of some classes of equal columns, ascending
 Pair = tuple[str, str]  # two inputs, in the order of the query
@@ -29,8 +30,8 @@ class Time:
     microseconds: int
 
     def __post_init__(self) -> None:
-        if self.microseconds < 1:
-            raise ValueError(f"a window lasts for 1 microsecond or more, not {self.microseconds}")
+        if not 1 <= self.microseconds <= LONGEST:
+            raise ValueError(f"a window lasts for 1 to {LONGEST} microseconds, not {self.microseconds}")
 
 
 @dataclass(frozen=True)

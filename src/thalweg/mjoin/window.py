@@ -21,7 +21,8 @@ from thalweg.mjoin.keys import codes, combined, equal
 from thalweg.mjoin.query import Input, JoinQuery, Key, Time
 from thalweg.ordering.types import Integers
 
-FOREVER = 1 << 62  # later than any time; its negative is earlier
+FOREVER = 1 << 62  # later than any time
+BEGINNING = -FOREVER  # earlier than any time: the watermark of streams that have none yet
 LEAST_CAPACITY = 1024
 SHRINK = 16  # times the rows there are: a ring that is this much larger is replaced
 MERGED = 8  # segments that become one
@@ -102,7 +103,7 @@ class Window:
     def times(self, rows: pa.RecordBatch) -> Integers:
         """The times of rows; those of a table are before all others."""
         if self.input.time is None:
-            return np.full(rows.num_rows, -FOREVER)
+            return np.full(rows.num_rows, BEGINNING)
         return rows[self.input.time].to_numpy()  # type: ignore[no-any-return]
 
     def deadlines(self, times: Integers) -> Integers:
@@ -128,7 +129,7 @@ class Window:
         self.end += size
         for key, index in self.indexes.items():
             index.insert(first, combined([keys[one] for one in key]), times, deadlines)
-        earliest, latest = int(deadlines.min(initial=FOREVER)), int(deadlines.max(initial=-FOREVER))
+        earliest, latest = int(deadlines.min(initial=FOREVER)), int(deadlines.max(initial=BEGINNING))
         self._append_long(first, rows)
         self.segments.append(Segment(number, first, size, 0, earliest, latest))
         self.alive += size
@@ -231,7 +232,7 @@ class Window:
             index.set_deadlines(places, deadlines)
         for one in self.segments:
             now = self.ring("deadlines", one.numbers)
-            one.earliest, one.latest = int(now.min(initial=FOREVER)), int(now.max(initial=-FOREVER))
+            one.earliest, one.latest = int(now.min(initial=FOREVER)), int(now.max(initial=BEGINNING))
 
     def _put(self, what: object, values: NDArray[Any]) -> None:
         ring, place = self._rings[what], self.end & (self._capacity - 1)
