@@ -264,6 +264,26 @@ def test_batch_jobs(rocks: SparkSession, on: str, cells: int) -> None:
     assert tw.explain(joined).to_dict()["joins"][0]["results"] == expected.total()
 
 
+def test_windows_by_count_wait_for_the_watermark(rocks: SparkSession, tmp_path: Path) -> None:
+    batches = made("AB", 3, 30)
+    write(batches, tmp_path)
+    options: dict[str, Any] = {
+        "on": "A.k = B.k",
+        "windows": {"A": "2 rows", "B": "6 seconds"},
+        "event_time": "ts",
+        "select": ["A.v", "B.v"],
+        "cells": 2,
+    }
+    streams = {name: stream(rocks, tmp_path, name) for name in "AB"}
+    query = run(tw.join(streams, **options, delay="4 seconds"), tmp_path)
+    rows = rocks.read.parquet(str(tmp_path / "out")).collect()
+    watermark = query.recentProgress[-1].eventTime["watermark"]
+    passed = {name: rocks.read.parquet(str(tmp_path / name)).where(f"ts < timestamp'{watermark}'") for name in "AB"}
+    expected = tw.join(passed, **options).collect()
+    assert expected
+    assert given(rows, "AB") == given(expected, "AB")
+
+
 def test_keys_of_all_types_match_as_in_spark(rocks: SparkSession) -> None:
     left = rocks.sql(
         "SELECT * FROM VALUES (1, double('NaN'), 'a', DATE'2020-01-01', X'01', 1.5BD, true), "

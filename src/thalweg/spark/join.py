@@ -48,6 +48,7 @@ MOST_TABLE_BYTES = 64 << 20  # of all tables together: they travel with the quer
 MOST_JOINS = 1000  # that the driver remembers for `tw.explain`
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 WATERMARK = "spark.watermarkDelayMs"  # what Spark notes of a column that has one
 COUNT = "count"
 
@@ -69,6 +70,7 @@ class Join:
     late: str | None
     streaming: bool
     tables: tuple[str, ...]  # inputs that travel with the query
+    notes: tuple[str, ...] = ()  # what could be better
 
 
 @dataclass(frozen=True)
@@ -181,6 +183,7 @@ def join(
         late=None if os.fspath(late) == COUNT else os.fspath(late),
         streaming=streaming,
         tables=tuple(one.name for one in sides if one.travels),
+        notes=_notes(spark, number) if streaming else (),
     )
     _joins[key] = made
     while len(_joins) > MOST_JOINS:
@@ -267,6 +270,17 @@ def _check_spark(spark: SparkSession) -> None:
         find_spec("google") is None or find_spec("google.protobuf") is None
     ):  # Spark needs it, and says so only in a worker
         raise ValueError("stateful operators in Python need protobuf: pip install 'pyspark[connect]'")
+
+
+def _notes(spark: SparkSession, cells: int) -> tuple[str, ...]:
+    """What would make the query faster."""
+    notes = []
+    if spark.conf.get(CHANGELOG, "false") != "true":
+        notes.append(f"{CHANGELOG} = true makes micro-batches shorter")
+    partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or cells)
+    if partitions > cells:
+        notes.append(f"{partitions} shuffle partitions for {cells} cells: set spark.sql.shuffle.partitions to {cells}")
+    return tuple(notes)
 
 
 def _casts(sides: Sequence[Side], condition: Condition) -> dict[tuple[str, str], str]:

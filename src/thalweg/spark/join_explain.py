@@ -16,6 +16,7 @@ from thalweg.spark.join_operator import added_up
 from thalweg.spark.packing import Layout
 
 LATEST = 5  # switches that are shown
+UNEVEN = 1.5  # times the mean of all cells, that the fullest one holds: worth a word
 
 
 def describe_join(join: Join) -> dict[str, Any]:
@@ -56,6 +57,8 @@ def describe_join(join: Join) -> dict[str, Any]:
         "results_last_step": sum(each.get("results", 0) for each in statistics),
         "results": counts.get("results", 0),
         "steps": counts.get("steps", 0),
+        "heaviest": _heaviest(cells),
+        "notes": list(join.notes),
         "cells_found": counts.get("cells", {}),
         "seconds": counts.get("seconds", {}),
         "state_bytes": sum(one.get("state", {}).get("bytes", 0) for one in cells),
@@ -83,6 +86,12 @@ def _measured(join: Join, statistics: Sequence[Mapping[str, Any]]) -> JoinGraph:
         if known:
             pairs[left, right] = min(max(_mean(known), 1e-12), 1.0)
     return query.graph(rates, sizes, pairs)
+
+
+def _heaviest(cells: Sequence[Mapping[str, Any]]) -> float | None:
+    """How many times the mean of all cells the fullest one has, of rows in state."""
+    rows = [sum(one["statistics"].get("state_rows", {}).values()) for one in cells]
+    return max(rows) / _mean(rows) if sum(rows) else None
 
 
 def _mean(values: Iterable[float]) -> float:
@@ -173,6 +182,11 @@ def join_text(one: Mapping[str, Any]) -> str:
             f"state: {one['state_bytes']:,} bytes in {one['state_segments']:,} segments; "
             f"{one['memory_bytes']:,} bytes of windows and indexes in workers ({found})"
         )
+    if one["heaviest"] and one["heaviest"] > UNEVEN:
+        lines.append(
+            f"the fullest cell holds {one['heaviest']:.1f} times the mean: some keys are much more frequent than others"
+        )
+    lines += [f"note: {note}" for note in one["notes"]]
     lines += [
         f"switch in cell {each['cell']} at step {each['step']}: {each['input']} {' → '.join(each['before'])} became "
         f"{' → '.join(each['after'])}, because {each['reason']}"

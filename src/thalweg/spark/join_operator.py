@@ -26,6 +26,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 from thalweg.mjoin import Cell, StateError, Step
 from thalweg.mjoin.catch_up import catch_up
 from thalweg.mjoin.pack import pack, pieces, unpack, unpack_all
+from thalweg.mjoin.window import FOREVER
 from thalweg.spark.late import keep_late
 from thalweg.spark.packing import LEDGER, Layout
 from thalweg.spark.state import StateFolder
@@ -95,6 +96,18 @@ class JoinSpec:
         return {inputs[one].name: unpack_all(payloads, inputs[one].schema) for one, payloads in by_input.items()}
 
 
+class WindowTooLargeError(MemoryError):
+    """A cell whose windows, or the results of one step, are more than a worker can hold."""
+
+    def __init__(self, cell: int, arrivals: Mapping[str, pa.RecordBatch]) -> None:
+        rows = ", ".join(f"{name} {batch.num_rows:,}" for name, batch in arrivals.items())
+        super().__init__(
+            f"cell {cell} does not fit into the memory of a worker (new rows: {rows}). Give it less: more cells=, "
+            f"shorter windows=, fewer columns in select=, fewer rows a micro-batch (maxFilesPerTrigger, "
+            f"maxOffsetsPerTrigger); or more: spark.executor.pyspark.memory, fewer cores an executor"
+        )
+
+
 @dataclass
 class Held:
     """A cell that a worker keeps, and which version of the state it is."""
@@ -161,11 +174,14 @@ class JoinProcessor(StatefulProcessor):
         cell_number = self.spec.layout.cell_of[label]
         held_as = (self.spec.key, _property("sql.streaming.queryId"), label)
         clock = [time.perf_counter()]
-        held, how = self._bring(_held.pop(held_as, None), about)
-        clock.append(time.perf_counter())
-        if about is None:
-            arrivals = arrivals | self.spec.table_rows(cell_number)
-        step = held.cell.step(arrivals, watermark * MICROSECONDS if watermark > 0 else None)
+        try:
+            held, how = self._bring(_held.pop(held_as, None), about)
+            clock.append(time.perf_counter())
+            if about is None:
+                arrivals = arrivals | self.spec.table_rows(cell_number)
+            step = held.cell.step(arrivals, _microseconds(watermark))
+        except MemoryError:
+            raise WindowTooLargeError(cell_number, arrivals) from None
         clock.append(time.perf_counter())
         held.token = uuid.uuid4().hex
         self._write(held, step)
@@ -195,7 +211,7 @@ class JoinProcessor(StatefulProcessor):
         if held is not None and held.token == about.token:
             return held, "cached"
         segments = {int(number): (name, size) for number, (name, size) in json.loads(about.segments).items()}
-        watermark = about.watermark * MICROSECONDS or None
+        watermark = _microseconds(about.watermark)
         query = self.spec.layout.query
         behind = held is not None and not query.counts
         present = {number for number, one in segments.items() if behind and held and held.segments.get(number) == one}
@@ -308,6 +324,11 @@ def write_quietly(folder: str, name: str, content: Mapping[str, Any]) -> None:
     """Write what is good to know; where that cannot be, it is no reason to fail."""
     with contextlib.suppress(OSError):
         StateFolder(folder).write(name, json.dumps(content).encode())
+
+
+def _microseconds(watermark: int) -> int:
+    """A watermark in the unit of cells; Spark says 0 as long as there is none."""
+    return watermark * MICROSECONDS if watermark > 0 else -FOREVER
 
 
 def _frame(payload: bytes) -> pd.DataFrame:

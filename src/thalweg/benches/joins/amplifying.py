@@ -43,8 +43,9 @@ def measure(
             SPARK: partial(run, spark, folder, workload, chained_join(("A", "B", "C"))),
         }
         note = f"3 streams, {rows:,} rows a stream and batch, windows of {WINDOW} batches, {batches} batches counted"
-        found = race(NAME, contenders, 1, tick, note)
-    return [found.faster(SPARK, 10), alone(rows, max(batches, ALONE_BATCHES), rounds, tick)]
+        found = race(NAME, contenders, 1, lambda done, total: tick(done, 2 * total), note)
+    rest = alone(rows, ALONE_BATCHES, rounds, lambda done, total: tick(total + done, 2 * total))
+    return [found.faster(SPARK, 10), rest]
 
 
 def alone(rows: int, batches: int, rounds: int, tick: Tick) -> Result:

@@ -15,7 +15,7 @@ from thalweg.mjoin.adaptation import DropProbes
 from thalweg.results import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -63,7 +63,7 @@ def measure(
         return found.run()
 
     cell(None)  # compiles what there is to compile
-    contenders = {THALWEG: partial(cell, None), CLAIRVOYANT: knowing}
+    contenders: dict[str, Callable[[], Run]] = {THALWEG: partial(cell, None), CLAIRVOYANT: knowing}
     contenders |= {name: partial(cell, orders) for name, orders in fixed.items()}
     plain = {f"{name}, plain probing": partial(cell, orders, drops=False) for name, orders in fixed.items()}
     note = f"one cell, {PHASES} phases of {phase} batches of {rows:,} rows or {BUSY} times as many; processor time"

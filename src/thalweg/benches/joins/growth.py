@@ -32,10 +32,10 @@ def measure(
         workload = Workload(on=(tuple((name, "k") for name in STREAMS),), window=window, batches=batch_list)
         contenders[window] = partial(drive, workload.query, prepared(workload))
     seconds: dict[int, list[float]] = {window: [] for window in contenders}
-    for number in range(rounds):
-        for window, contender in contenders.items():
-            seconds[window].append(contender().run(PARTS).seconds)
-            tick(number * len(contenders) + len(seconds[window]), rounds * len(contenders))
+    turns = [window for _ in range(rounds) for window in contenders]
+    for number, window in enumerate(turns):
+        seconds[window].append(contenders[window]().run(PARTS).seconds)
+        tick(number + 1, len(turns))
     small, large = (median(seconds[window]) / (batches * rows * len(STREAMS)) for window in (WINDOW, GROWN))
     note = (
         f"4 streams, {rows:,} rows a stream and batch, windows of {WINDOW} and {GROWN} batches; medians of {rounds} "
