@@ -119,11 +119,11 @@ def test_drop_probing_saves_probes_and_combinations(domain: int, share: float) -
 
 def test_drop_probing_ends_where_all_rows_survive_and_returns_where_they_do_not() -> None:
     cell = Cell(STAR)
-    statistics, _ = run(cell, range(10), lambda *_: 600)
+    statistics, _ = run(cell, range(20), lambda *_: 700)
     assert not any(statistics[-1].drop_probing.values())
     assert {one.what for one in cell.switches} >= {"drop-probing off"}
     assert "of rows survive all probes" in next(one.reason for one in cell.switches if one.what == "drop-probing off")
-    statistics, _ = run(cell, range(10, 22), rare("D"))
+    statistics, _ = run(cell, range(20, 40), rare("D"))
     assert statistics[-1].drop_probing["A"]
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 PLANNED = 8  # steps after which orders are planned anew though nothing has moved: that takes milliseconds
 GAIN = 1.05  # of a plan, that makes it worth a closer look: as much as `Steady` wants
+GAIN_OF_FEW = 1.5  # the same where only survivors of drop-probing are concerned
 ALL_SURVIVE, MANY_SURVIVE = 0.9, 0.8  # share of rows that makes drop-probing pointless, and below which it is not
 LESS = 0.98  # of the probes that there are, for which a policy's order is taken: what it changes may hardly matter
 LOGGED = 100  # switches that are remembered
@@ -196,8 +197,10 @@ class Adaptation:
         if graph is not None:
             self._unplanned = 0
             proposed = self._steady.planner.plan(graph)
-            costs = zip(self.query.names, proposed.costs, strict=True)
-            if any(_cost(graph, name, self._planned[name]) > GAIN * cost for name, cost in costs):
+            if any(
+                _cost(graph, name, self._planned[name]) > cost * (GAIN_OF_FEW if name in self._learners else GAIN)
+                for name, cost in zip(self.query.names, proposed.costs, strict=True)
+            ):
                 self._steady.update(graph, self.measures.arrived, self.measures.hits)
                 self._planned = {name: self._steady.orders[name] for name in self.query.names}
         return graph

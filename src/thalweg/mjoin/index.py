@@ -23,7 +23,7 @@ from thalweg.ordering.types import Booleans, Integers
 KEY, TIME, DEADLINE, NEXT = range(4)
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: spreads keys over the high bits
 BLOCK = 1 << 18  # matches that are found at once, which bounds the memory of a join that grows
-FIRST_BLOCK = 64  # for few keys fewer: memory is cleared when it is made
+FIRST_BLOCK = 1 << 13  # for few keys fewer: memory is cleared when it is made
 NONE = -1
 PLACE, AT, VISITED = range(3)
 
@@ -104,7 +104,7 @@ class Index:
         if not compiled():
             yield from self._matches(wanted, at, start, floor)
             return
-        cursor, size = np.array([0, at[0], 0]), FIRST_BLOCK + 2 * at.size
+        cursor, size = np.array([0, at[0], 0]), FIRST_BLOCK + 4 * at.size
         while cursor[PLACE] < at.size:
             block = np.empty((4, min(size, BLOCK)), np.int64)
             size *= 4

@@ -14,14 +14,16 @@ from typing import Any
 import numpy as np
 
 from thalweg.joinorder import DropProbing, JoinGraph
-from thalweg.mjoin.index import Found, Keys, joined
+from thalweg.mjoin.index import Found, Index, Keys, joined
 from thalweg.mjoin.keys import combined
 from thalweg.mjoin.query import JoinQuery, Key, Pair
 from thalweg.mjoin.window import Segment, Window
 from thalweg.ordering.types import Floats, Integers
 
-SAMPLED = 16  # of so many rows one is sampled
-LEAST_SAMPLE, MOST_SAMPLE = 32, 128  # rows at once: a sample takes a while whatever its size
+SAMPLED, SAMPLED_EARLY = 128, 16  # of so many rows one is sampled, and while little is known
+EARLY = 256  # sampled rows until enough is known
+SELDOM = 4  # steps after which there is a sample in any case
+LEAST_SAMPLE, MOST_SAMPLE = 64, 128  # rows at once: a sample takes a while whatever its size
 MOST_MATCHES = 1 << 14  # that a sample may have before the next is smaller
 KEPT = 0.9  # of what was measured, from a step to the next
 MOVED_BY = 3.0  # standard errors by which a share of pairs has changed
@@ -44,6 +46,7 @@ class Measures:
         self._pairs = {pair: np.zeros(3) for pair in query.pairs}
         self._fresh = {pair: np.zeros(3) for pair in query.pairs}  # of this step
         self._most = dict.fromkeys(query.names, MOST_SAMPLE)  # rows to sample in a step; fewer where they match much
+        self._sampled = dict.fromkeys(query.names, 0)  # rows since something has last moved
         self._due = dict.fromkeys(query.names, float(LEAST_SAMPLE))  # rows to sample: of the first ones, at once
         self._random = np.random.default_rng(0)
 
@@ -87,10 +90,12 @@ class Measures:
 
     def sample(self, name: str, segment: Segment, floors: Mapping[str, int]) -> Integers:
         """Look some new rows of an input up in all other windows; returns their drop masks."""
-        self._due[name] += segment.rows / SAMPLED
+        share = 1 / (SAMPLED_EARLY if self._sampled[name] < EARLY else SAMPLED)
+        self._due[name] += max(share * segment.rows, LEAST_SAMPLE / SELDOM)
         if self._due[name] < LEAST_SAMPLE:
             return np.empty(0, np.int64)
         size, self._due[name] = min(int(self._due[name]), self._most[name], segment.rows), 0.0
+        self._sampled[name] += size
         rows = segment.first + np.sort(self._random.choice(segment.rows, size, replace=False))
         own = self.windows[name]
         start = Found(np.arange(size), rows, own.ring("times", rows), own.ring("deadlines", rows))
@@ -114,7 +119,9 @@ class Measures:
         for pair, fresh in self._fresh.items():
             before = self._pairs[pair]
             moved = has_moved(before, fresh)
-            self.moved |= moved
+            if moved:
+                self.moved = True
+                self._sampled |= dict.fromkeys(pair, 0)
             self._pairs[pair] = fresh if moved else KEPT * before + fresh
             self._fresh[pair] = np.zeros(3)
 
@@ -131,23 +138,33 @@ class Measures:
     def _drop_masks(self, name: str, matches: Mapping[str, Found], size: int, floors: Mapping[str, int]) -> Integers:
         """For each row of a sample, which paths have no match; where they begin, the matches are known."""
         probing = self.probings[name]
+        inner = set(probing.parents.values())
         reached, masks = dict(matches), np.zeros(size, np.int64)
         for child, parent in probing.parents.items():
-            if parent != name:
+            if parent == name:
+                alive = reached[child].origin
+            elif child in inner:
                 found = self._matches(parent, child, reached[parent], floors)
                 reached[child] = found._replace(origin=reached[parent].origin[found.origin])
+                alive = reached[child].origin
+            else:
+                window, (index, wanted) = self.windows[child], self._wanted(parent, child, reached[parent])
+                is_found = index.first(wanted, window.start, floors[child]) >= window.start
+                alive = reached[parent].origin[is_found]
             dropped = np.ones(size, np.bool_)
-            dropped[reached[child].origin] = False
+            dropped[alive] = False
             masks |= dropped.astype(np.int64) << probing.filters.index(child)
         return masks
 
     def _matches(self, parent: str, child: str, start: Found, floors: Mapping[str, int]) -> Found:
         """The matches that rows of one input have in another's window."""
-        key, window = self._key(parent, child), self.windows[child]
-        keys = combined([self.windows[parent].ring(one, start.rows) for one in key])
-        index = window.index(key)
-        wanted = Keys(keys, start.latest, start.before)
-        return joined(index.matches(wanted, index.newest(keys), window.start, floors[child]))
+        window, (index, wanted) = self.windows[child], self._wanted(parent, child, start)
+        return joined(index.matches(wanted, index.newest(wanted.keys), window.start, floors[child]))
+
+    def _wanted(self, parent: str, child: str, start: Found) -> tuple[Index, Keys]:
+        key = self._key(parent, child)
+        codes = combined([self.windows[parent].ring(one, start.rows) for one in key])
+        return self.windows[child].index(key), Keys(codes, start.latest, start.before)
 
     def _key(self, one: str, other: str) -> Key:
         return self.query.pairs.get((one, other)) or self.query.pairs.get((other, one), ())

@@ -5,11 +5,13 @@ Knows nothing of how the join is run, nor where rows come from. Times are whole 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from itertools import combinations
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
 
@@ -17,6 +19,7 @@ from thalweg.joinorder import JoinGraph, Predicate, Stream
 from thalweg.joinorder.graph import DEFAULT_SELECTIVITY
 from thalweg.joinorder.text import Attribute, Equality
 
+DIGEST = 16  # bytes
 LONGEST = 1 << 60  # microseconds of a window: some 36,000 years
 CHANGE = "change"  # the column of a changelog that is 1 or -1
 Key = tuple[int, ...]  # the numbers of some classes of equal columns, ascending
@@ -210,11 +213,14 @@ class JoinQuery:
                 )
         return JoinGraph(tuple(streams), tuple(predicates))
 
-    def describe(self, name: str) -> dict[str, Any]:
-        """What the state of an input depends on."""
-        one = self.input(name)
-        keys = {str(number): columns for number, columns in self.key_columns[name].items()}
-        return {"name": name, "schema": str(one.schema), "time": one.time, "window": str(one.window), "keys": keys}
+    @cached_property
+    def digests(self) -> dict[str, bytes]:
+        """For each input, a digest of what its state depends on."""
+        described = {
+            one.name: [one.name, str(one.schema), one.time, str(one.window), list(self.key_columns[one.name].items())]
+            for one in self.inputs
+        }
+        return {name: sha256(json.dumps(one).encode()).digest()[:DIGEST] for name, one in described.items()}
 
 
 def _listed(columns: frozenset[tuple[str, str]]) -> str:

@@ -5,16 +5,12 @@ What cannot be read for sure is refused: state that is misread would give wrong 
 
 from __future__ import annotations
 
-import hashlib
-import json
-
 import pyarrow as pa
 
-from thalweg.mjoin.query import JoinQuery
+from thalweg.mjoin.query import DIGEST, JoinQuery
 
 MAGIC = b"thalweg join"
 VERSION = 1
-DIGEST = 16  # bytes
 HEADER = len(MAGIC) + 2 + 2 + DIGEST  # the version and the number of the input take two each
 
 
@@ -28,7 +24,7 @@ def pack(query: JoinQuery, name: str, rows: pa.RecordBatch) -> bytes:
     sink.write(MAGIC)
     sink.write(VERSION.to_bytes(2, "big"))
     sink.write(query.names.index(name).to_bytes(2, "big"))
-    sink.write(_digest(query, name))
+    sink.write(query.digests[name])
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_batch(rows)
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
@@ -45,7 +41,7 @@ def unpack(query: JoinQuery, data: bytes) -> tuple[str, pa.RecordBatch]:
             f"the state has format {version}, and this version of Thalweg reads {VERSION}; run the version that wrote "
             f"it, or start the query with a new checkpoint"
         )
-    if number >= len(query.inputs) or data[HEADER - DIGEST : HEADER] != _digest(query, query.names[number]):
+    if number >= len(query.inputs) or data[HEADER - DIGEST : HEADER] != query.digests[query.names[number]]:
         raise StateError(
             "the state was written by another query: an input's name, columns, types, keys, time or window differ; "
             "restore them, or start the query with a new checkpoint"
@@ -55,7 +51,3 @@ def unpack(query: JoinQuery, data: bytes) -> tuple[str, pa.RecordBatch]:
             return query.names[number], reader.read_next_batch()
     except (pa.ArrowInvalid, StopIteration, OSError) as error:
         raise StateError(f"the state is damaged ({error}); restore the checkpoint, or start with a new one") from error
-
-
-def _digest(query: JoinQuery, name: str) -> bytes:
-    return hashlib.sha256(json.dumps(query.describe(name), sort_keys=True).encode()).digest()[:DIGEST]
