@@ -277,6 +277,7 @@ class Run:
         else:
             self.sums.update(rows)
         json.dumps(step.statistics.to_dict())
+        assert step.statistics.state_bytes == sum(map(len, self.state.values()))
         self.statistics.append(step.statistics)
         return {name: Counter(late["id"].to_pylist()) for name, late in step.late.items()}
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -70,6 +70,14 @@ class Step:
     statistics: Statistics
 
 
+class Waiting(NamedTuple):
+    """Rows that wait for the watermark, and their segment."""
+
+    number: int
+    rows: pa.RecordBatch
+    bytes: int
+
+
 class Cell:
     """The windows of a join.
 
@@ -118,7 +126,7 @@ class Cell:
         self.version = 0  # steps so far
         self.watermark: int | None = None
         self._windows = {name: Window(query, name) for name in query.names}
-        self._held: dict[str, tuple[int | None, pa.RecordBatch]] = {}  # rows that wait, and their segment
+        self._held: dict[str, Waiting] = {}
         self._next = 0  # the number of the next segment
         self._prober = Prober(query, self._windows)
         self._adaptation = Adaptation(query, self._prober, planner, policy, drift, orders, drop_probing)
@@ -135,7 +143,7 @@ class Cell:
             name, rows = unpack(query, data)
             times = cell._windows[name].times(rows)
             if query.counts and watermark is not None and times.max(initial=BEGINNING) >= watermark:
-                cell._held[name] = number, rows
+                cell._held[name] = Waiting(number, rows, len(data))
             else:
                 found.append((int(times.max(initial=BEGINNING)), number, name, rows))
             cell._next = max(cell._next, number + 1)
@@ -201,8 +209,8 @@ class Cell:
         self._adaptation.finish(self.version, statistics.rows, statistics)
         statistics.results = batch.num_rows
         statistics.state_rows = {name: window.alive for name, window in self._windows.items()}
-        statistics.state_bytes = sum(one.bytes for one in self._segments())
-        statistics.segments = len(list(self._segments()))
+        sizes = [*(one.bytes for one in self._segments()), *(one.bytes for one in self._held.values())]
+        statistics.state_bytes, statistics.segments = sum(sizes), len(sizes)
         statistics.memory_bytes = sum(window.bytes for window in self._windows.values())
         return Step(batch, late, added, tuple(removed), statistics)
 
@@ -248,23 +256,23 @@ class Cell:
             return dict(new)
         released = {}
         for name in self.query.names:
-            number, waiting = self._held.pop(name, (None, None))
-            batches = [rows for rows in (waiting, new.get(name)) if rows is not None and rows.num_rows]
+            waiting = self._held.get(name)
+            batches = [waiting.rows] if waiting else []
+            batches += [new[name]] if name in new and new[name].num_rows else []
             if not batches:
                 continue
             rows = pa.concat_batches(batches)
             is_ready = self._windows[name].times(rows) < self.watermark
             released[name] = rows.filter(pa.array(is_ready))
             still = rows.filter(pa.array(~is_ready))
-            if number is not None and name not in new and still.num_rows == rows.num_rows:
-                self._held[name] = number, still
-                continue
-            removed += [] if number is None else [number]
-            if still.num_rows:
-                self._held[name] = self._next, still
-                added[self._next] = pack(self.query, name, still)
-                self._next += 1
-                statistics.held[name] = still.num_rows
+            if not waiting or still.num_rows != waiting.rows.num_rows or len(batches) > 1:
+                if waiting:
+                    removed.append(self._held.pop(name).number)
+                if still.num_rows:
+                    added[self._next] = pack(self.query, name, still)
+                    self._held[name] = Waiting(self._next, still, len(added[self._next]))
+                    self._next += 1
+        statistics.held = {name: waiting.rows.num_rows for name, waiting in self._held.items()}
         return released
 
     def _due(self, name: str, rows: pa.RecordBatch) -> Integers:
@@ -341,9 +349,7 @@ class Cell:
             gone, rows = window.clear_out(now)
             removed += gone
             if rows is not None and rows.num_rows:
-                alive = window.alive
                 self._append(name, rows, added)
-                window.alive = alive
                 count_deadlines(window)
             if merged := window.merge():
                 segment = window.segments[-1]

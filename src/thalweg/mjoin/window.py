@@ -200,7 +200,7 @@ class Window:
             gone += [] if one.number is None else [one.number]
         rows = self.rows(np.concatenate(kept))
         del self.segments[: len(kept) - 1]
-        self.start = start
+        self.start, self.alive = start, self.alive - rows.num_rows
         return gone, rows
 
     def merge(self) -> list[int]:
