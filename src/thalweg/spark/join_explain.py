@@ -6,10 +6,12 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from thalweg.joinorder import JoinGraph, Measure
 from thalweg.joinorder.cost import step
+from thalweg.mjoin import Count, Time
 from thalweg.mjoin.shares import choose_shares, replication
 from thalweg.spark.join import Join
 from thalweg.spark.join_operator import added_up
@@ -37,7 +39,7 @@ def describe_join(join: Join) -> dict[str, Any]:
         "options": dict(join.options),
         "inputs": {
             one.name: {
-                "window": None if one.window is None else str(one.window),
+                "window": _window(one.window),
                 "columns": list(one.schema.names),
                 "table": one.time is None,
                 "copies": 1 if one.name in join.tables else layout.shares.copies(one.name),
@@ -66,6 +68,17 @@ def describe_join(join: Join) -> dict[str, Any]:
         "memory_bytes": sum(each.get("memory_bytes", 0) for each in statistics),
         "switches": [{"cell": one["cell"], **each} for one in cells for each in one.get("switches", [])][-LATEST:],
     }
+
+
+def _window(window: Time | Count | None) -> str | None:
+    """A window as people read it.
+
+    >>> _window(Time(600_000_000)), _window(Count(5))
+    ('0:10:00', '5 rows')
+    """
+    if isinstance(window, Time):
+        return str(timedelta(microseconds=window.microseconds))
+    return None if window is None else f"{window.rows} rows"
 
 
 def _names(join: Join) -> list[str]:

@@ -28,7 +28,7 @@ from thalweg.mjoin.catch_up import catch_up
 from thalweg.mjoin.pack import pack, pieces, unpack, unpack_all
 from thalweg.mjoin.window import FOREVER
 from thalweg.spark.late import keep_late
-from thalweg.spark.packing import LEDGER, Layout
+from thalweg.spark.packing import GREETING, LEDGER, Layout, task_property
 from thalweg.spark.state import StateFolder
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ class JoinSpec:
         """Packed rows, put together by input."""
         by_input: dict[int, list[bytes]] = {}
         for number, payload in rows:
-            by_input.setdefault(number, []).append(payload)
+            if number != GREETING:
+                by_input.setdefault(number, []).append(payload)
         inputs = self.layout.query.inputs
         return {inputs[one].name: unpack_all(payloads, inputs[one].schema) for one, payloads in by_input.items()}
 
@@ -172,7 +173,7 @@ class JoinProcessor(StatefulProcessor):
         found = self._about.get()
         about = About(*found) if found else None
         cell_number = self.spec.layout.cell_of[label]
-        held_as = (self.spec.key, _property("sql.streaming.queryId"), label)
+        held_as = (self.spec.key, task_property("sql.streaming.queryId"), label)
         clock = [time.perf_counter()]
         try:
             held, how = self._bring(_held.pop(held_as, None), about)
@@ -337,13 +338,6 @@ def _frame(payload: bytes) -> pd.DataFrame:
     return pd.DataFrame({"payload": [payload]})
 
 
-def _property(name: str) -> str:
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    return (context.getLocalProperty(name) if context else None) or ""
-
-
 def _batch_name(cell: int) -> str:
     """What the work of a cell is called whenever it is done again."""
-    return f"{_property('sql.streaming.queryId')}-batch-{_property('streaming.sql.batchId')}-{cell:05d}"
+    return f"{task_property('sql.streaming.queryId')}-batch-{task_property('streaming.sql.batchId')}-{cell:05d}"

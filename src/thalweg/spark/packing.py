@@ -25,6 +25,8 @@ PAYLOAD = "payload binary"
 
 LEDGER = -1  # the cell that joins nothing: it counts rows without key or time, and knows which layout the state has
 HASH = "__thalweg_hash_"  # columns that say where rows belong; they are not sent on
+GREETING = -1  # instead of the number of an input: makes sure that all cells exist from the first micro-batch on
+FIRST_BATCH = "0"
 GATHERED_BYTES = 64 << 20  # that a task holds before it sends them on
 
 Batches = Iterator[pa.RecordBatch]
@@ -118,6 +120,9 @@ def packer(layout: Layout, name: str, key: str) -> Callable[[Batches], Batches]:
             missing += batch.num_rows - kept
             for label, payload in packed:
                 yield packed_row(label, number, payload)
+        if task_property("streaming.sql.batchId") == FIRST_BATCH:
+            for label in layout.labels:
+                yield packed_row(label, GREETING, b"")
         about = json.dumps({"layout": layout.text(), "input": name, "without_key_or_time": missing})
         yield packed_row(LEDGER, number, about.encode())
 
@@ -140,6 +145,14 @@ def unpacker(kinds: pa.Schema, key: str) -> Callable[[Batches], Batches]:
 
     run.__name__ = f"thalweg_{key}"
     return run
+
+
+def task_property(name: str) -> str:
+    """A property of the running task, which Spark sets for each micro-batch; empty where there is none."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return (context.getLocalProperty(name) if context else None) or ""
 
 
 def packed_row(label: int, number: int, payload: bytes) -> pa.RecordBatch:
