@@ -20,7 +20,7 @@ from thalweg.mjoin.query import JoinQuery, Key, Pair
 from thalweg.mjoin.window import Segment, Window
 from thalweg.ordering.types import Floats, Integers
 
-SAMPLED, SAMPLED_EARLY = 128, 16  # of so many rows one is sampled, and while little is known
+SAMPLED, SAMPLED_EARLY = 256, 16  # of so many rows one is sampled, and while little is known
 EARLY = 256  # sampled rows until enough is known
 SELDOM = 4  # steps after which there is a sample in any case
 LEAST_SAMPLE, MOST_SAMPLE = 64, 128  # rows at once: a sample takes a while whatever its size
