@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from thalweg.spark.explain import Explanation, explain
+    from thalweg.spark.join import join
     from thalweg.spark.judges import PredicateError
     from thalweg.spark.metrics import Metrics
     from thalweg.spark.predicates import Predicate, any_of, expr, lookup, not_, predicate, prefix_match, regex
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _HOMES = {  # where each name lives; imported when it is first used, so that the optimizer alone needs no Spark
     "Explanation": "thalweg.spark.explain",
     "explain": "thalweg.spark.explain",
+    "join": "thalweg.spark.join",
     "PredicateError": "thalweg.spark.judges",
     "Metrics": "thalweg.spark.metrics",
     "Predicate": "thalweg.spark.predicates",
@@ -43,6 +45,7 @@ __all__ = [
     "condition",
     "explain",
     "expr",
+    "join",
     "lookup",
     "not_",
     "predicate",

@@ -11,7 +11,7 @@ from typing import Protocol, cast
 
 from thalweg.results import Result
 
-BENCHES: tuple[str, ...] = ("ordering", "planner", "drift", "filters", "routing")
+BENCHES: tuple[str, ...] = ("ordering", "planner", "drift", "filters", "routing", "joins")
 
 
 class Progress(Protocol):

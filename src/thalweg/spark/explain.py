@@ -14,8 +14,10 @@ from thalweg.ordering import Profile, optimal_order, order_cost
 from thalweg.ordering.optimal import MOST_FILTERS
 from thalweg.spark.classes import describe_classes, text_of
 from thalweg.spark.forms import JoinForm, NativeForm, PythonForm
+from thalweg.spark.join import joins_by
+from thalweg.spark.join_explain import describe_join, join_text
 from thalweg.spark.state import Learned
-from thalweg.spark.where import Where, wheres_of
+from thalweg.spark.where import Where, keys_of, wheres_by
 
 PLACES = {NativeForm: "Spark", JoinForm: "join", PythonForm: "Python"}
 
@@ -25,22 +27,31 @@ class Explanation:
     """What `tw.explain` found; prints as text, and `to_dict` gives the same as plain values."""
 
     wheres: tuple[dict[str, Any], ...]
+    joins: tuple[dict[str, Any], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, one entry for each `tw.where`."""
-        return {"wheres": [dict(one) for one in self.wheres]}
+        """Plain values, one entry for each `tw.where` and each `tw.join`."""
+        return {"wheres": [dict(one) for one in self.wheres], "joins": [dict(one) for one in self.joins]}
 
     def __str__(self) -> str:
-        return "\n\n".join(_text(one) for one in self.wheres)
+        return "\n\n".join([*map(_text, self.wheres), *map(join_text, self.joins)])
 
 
 def explain(what: Any) -> Explanation:  # noqa: ANN401 - a DataFrame, a streaming query, or a driven stream
-    """What runs in which order and why: of a DataFrame that came through `tw.where`, or of a query on it.
+    """What runs in which order and why: of a DataFrame that came through `tw.where` or `tw.join`, or of a query on it.
 
     Workers report when a task ends, so a DataFrame that has not run yet shows only what is planned.
     """
     own = vars(what).get("thalweg_where")  # not getattr: a DataFrame of Connect takes any name for a column's
-    return Explanation(tuple(describe(one) for one in ([own] if own is not None else wheres_of(what))))
+    if own is not None:
+        return Explanation((describe(own),))
+    keys = keys_of(what)
+    wheres, joins = wheres_by(keys), joins_by(keys)
+    if not wheres and not joins:
+        raise ValueError(
+            "no tw.where or tw.join of this program is in the plan: pass what they returned, or a query on it"
+        )
+    return Explanation(tuple(map(describe, wheres)), tuple(map(describe_join, joins)))
 
 
 def describe(where: Where) -> dict[str, Any]:

@@ -385,7 +385,7 @@ def make_where(
     check_brought(frame, checked)
     check_picklable(checked)
     key = uuid.uuid4().hex[:12]
-    folder = StateFolder(os.path.join(_scratch(), key) if state is None else state)  # noqa: PTH118 - may be a URL
+    folder = StateFolder(os.path.join(scratch(), key) if state is None else state)  # noqa: PTH118 - may be a URL
     kind, options = policy_of(policy)
     # A join has one order for all rows; who names a column to tell classes by has lookups follow them, in Python.
     joins = joins and (route_by is None or route_by == AUTO)
@@ -500,21 +500,30 @@ def reset(what: DataFrame | str | os.PathLike[str]) -> None:
 
 def wheres_of(what: Any) -> list[Where]:  # noqa: ANN401 - a DataFrame or a streaming query
     """Every `tw.where` in the plan of a DataFrame or of a running query, the innermost last."""
-    text = io.StringIO()
-    with contextlib.redirect_stdout(text):
-        what.explain(True)  # noqa: FBT003 - a streaming query takes it by position only
-    keys = dict.fromkeys(TAG.findall(text.getvalue()))
-    found = [_wheres[key] for key in keys if key in _wheres]
+    found = wheres_by(keys_of(what))
     if not found:
         raise ValueError("no tw.where of this program is in the plan: pass what tw.where returned, or a query on it")
     return found
+
+
+def keys_of(what: Any) -> list[str]:  # noqa: ANN401 - a DataFrame or a streaming query
+    """The keys in the plan of a DataFrame or of a running query, the innermost last."""
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        what.explain(True)  # noqa: FBT003 - a streaming query takes it by position only
+    return list(dict.fromkeys(TAG.findall(text.getvalue())))
+
+
+def wheres_by(keys: Sequence[str]) -> list[Where]:
+    """What has one of these keys."""
+    return [_wheres[key] for key in keys if key in _wheres]
 
 
 _wheres: OrderedDict[str, Where] = OrderedDict()
 
 
 @cache
-def _scratch() -> str:
+def scratch() -> str:
     """A folder for what is learnt, as long as this program runs."""
     folder = tempfile.mkdtemp(prefix="thalweg-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -1,0 +1,91 @@
+"""Streams to join: random rows in batches, each a stretch of event time.
+
+The first batches may be longer, so that what is measured after them meets full windows soon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.mjoin import Input, JoinQuery, Time
+
+BATCH_SECONDS = 10
+SECOND = 1_000_000  # microseconds
+START = 1_600_000_000 * SECOND
+FILL = (3, 3, 3)  # batches that fill a window of ten but for one
+
+Tables = Mapping[str, pa.Table]
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The keys of a stream: how many different values each has, and rows a batch."""
+
+    values: Mapping[str, int]
+    rows: int
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Streams in batches, and their join."""
+
+    on: tuple[tuple[tuple[str, str], ...], ...]  # classes of (stream, column) that are equal
+    window: int  # batches, of all streams
+    batches: Sequence[Tables]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The streams."""
+        return tuple(self.batches[0])
+
+    @property
+    def condition(self) -> str:
+        """The join condition as text."""
+        pairs = (pair for one in self.on for pair in pairwise(one))
+        return " AND ".join(f"{left[0]}.{left[1]} = {right[0]}.{right[1]}" for left, right in pairs)
+
+    @property
+    def seconds(self) -> int:
+        """The window."""
+        return self.window * BATCH_SECONDS
+
+    @property
+    def query(self) -> JoinQuery:
+        """The join, for cells without Spark; the result has the values of all streams."""
+        inputs = []
+        for name in self.names:
+            fields = [pa.field(one, pa.int64()) for one in self.batches[0][name].schema.names]
+            inputs.append(Input(name, pa.schema(fields), "ts", Time(self.seconds * SECOND)))
+        return JoinQuery(
+            inputs=tuple(inputs),
+            equalities=tuple(frozenset(one) for one in self.on),
+            select=tuple((name, "v", f"{name}_v") for name in self.names),
+        )
+
+    def row_bytes(self, name: str) -> int:
+        """What a row of a stream takes: eight bytes a column."""
+        return 8 * len(self.batches[0][name].schema.names)
+
+
+def random_batches(streams: Mapping[str, Keys], batches: int, fill: Sequence[int] = (), seed: int = 0) -> list[Tables]:
+    """Uniform keys. Before the batches come longer ones that fill the windows: each as long as so many others."""
+    random = np.random.default_rng(seed)
+    found: list[Tables] = []
+    at = 0
+    for length in (*fill, *[1] * batches):
+        found.append({name: _table(random, keys, at, length) for name, keys in streams.items()})
+        at += length
+    return found
+
+
+def _table(random: np.random.Generator, keys: Keys, at: int, length: int) -> pa.Table:
+    rows = keys.rows * length
+    times = np.sort(random.integers(at * BATCH_SECONDS * SECOND, (at + length) * BATCH_SECONDS * SECOND, rows))
+    columns = {name: pa.array(random.integers(0, values, rows)) for name, values in keys.values.items()}
+    columns["v"] = pa.array(random.integers(0, 1000, rows))
+    return pa.table(columns | {"ts": pa.array(START + times, pa.timestamp("us", "UTC"))})

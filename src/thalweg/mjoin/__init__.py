@@ -1,0 +1,26 @@
+"""Multi-way window joins (MJoin), vectorised on Arrow and NumPy, with probe orders that adapt; knows nothing of Spark.
+
+A `Cell` holds the windows of all inputs of a `JoinQuery` and takes in new rows step by step. (a-greedy-2004, section 8;
+q-aware-join-ordering-2009, section 2)
+"""
+
+from __future__ import annotations
+
+from thalweg.mjoin.cell import Cell, Statistics, Step
+from thalweg.mjoin.query import CHANGE, Count, Input, JoinQuery, Residual, Time
+from thalweg.mjoin.segments import StateError
+from thalweg.mjoin.window import BEGINNING
+
+__all__ = [
+    "BEGINNING",
+    "CHANGE",
+    "Cell",
+    "Count",
+    "Input",
+    "JoinQuery",
+    "Residual",
+    "StateError",
+    "Statistics",
+    "Step",
+    "Time",
+]

@@ -1,0 +1,271 @@
+"""Chooses how the rows of each input of a cell probe the others, from what is measured while rows pass.
+
+The drop-probing of a star is ordered by an ordering policy from joint drop masks, with a detector that notices when
+they are out of date (a-greedy-2004, section 8.1; bcs-change-detection-2012). All other orders, and those in which
+results are generated, are a planner's, from rates and selectivities (q-aware-join-ordering-2009). Drop-probing itself
+is left out where almost no row is dropped. Choices change only for a sure gain, and a change costs nothing: windows and
+indexes stay. What results are found does not depend on any of it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from thalweg.drift import Watched, detector
+from thalweg.joinorder import DropProbing, JoinGraph, Steady, planner
+from thalweg.joinorder.cost import probe_cost
+from thalweg.mjoin.measuring import Measures
+from thalweg.mjoin.probing import PASSED, PROBED, VISITED, Plan, Prober, plan
+from thalweg.mjoin.query import JoinQuery
+from thalweg.mjoin.window import Segment
+from thalweg.ordering import POLICIES, Policy
+from thalweg.registry import find
+
+if TYPE_CHECKING:
+    from thalweg.mjoin.cell import Statistics
+
+PLANNED = 8  # steps after which orders are planned anew though nothing has moved: that takes milliseconds
+GAIN = 1.05  # of a plan, that makes it worth a closer look: as much as `Steady` wants
+GAIN_OF_FEW = 1.5  # the same where only survivors of drop-probing are concerned
+ALL_SURVIVE, MANY_SURVIVE = 0.9, 0.8  # share of rows that makes drop-probing pointless, and below which it is not
+LESS = 0.98  # of the probes that there are, for which a policy's order is taken: what it changes may hardly matter
+LOGGED = 100  # switches that are remembered
+
+DropProbes: TypeAlias = Literal["auto"] | bool
+Order: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A change of an input's choice, and why."""
+
+    step: int
+    input: str
+    what: str
+    before: Order
+    after: Order
+    reason: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How rows of an input probe."""
+
+    order: Order
+    generation: Order  # the order in which results are made of what drop-probing has found
+    drops: bool  # whether there is drop-probing
+
+
+class Adaptation:
+    """The choices of a cell."""
+
+    def __init__(
+        self,
+        query: JoinQuery,
+        prober: Prober,
+        planner_name: str,
+        policy: str,
+        drift: str,
+        orders: Mapping[str, Order] | None,
+        drop_probing: DropProbes,
+    ) -> None:
+        self.query, self.prober = query, prober
+        self.measures = Measures(query, prober.windows)
+        self.switches: deque[Switch] = deque(maxlen=LOGGED)
+        self._policy, self._drift, self._auto = find(policy, POLICIES, "policy").name, drift, drop_probing == "auto"
+        self._steady = Steady(planner(planner_name))
+        self._is_fixed = orders is not None or self._policy == "as-written"
+        self._is_measured = len(query.names) > 2 and (self._auto or not self._is_fixed)  # noqa: PLR2004 - has two orders
+        self._learners = {
+            name: self._learner(probing)
+            for name, probing in self.measures.probings.items()
+            if not self._is_fixed and _is_star(probing)
+        }
+        detector(drift)  # even if there is nothing to learn, a name has to be right
+        self._planned = {name: as_written(query, name) for name in query.names}  # the planner's orders
+        self._drops = dict.fromkeys(query.names, drop_probing is not False)
+        self._forced: dict[str, Order] = {}
+        self._unplanned = PLANNED  # steps since orders were last planned
+        self._plans: dict[str, Plan] = {}
+        self._choices: dict[str, Choice] = {}
+        self.fix(orders or {})
+
+    def fix(self, orders: Mapping[str, Order]) -> None:
+        """Hold some inputs' orders from now on."""
+        for name, order in orders.items():
+            self.query.input(name)
+            if sorted((name, *order)) != sorted(self.query.names):
+                raise ValueError(f"an order of {name} names each other input once, not {', '.join(order)}")
+            plan(self.query, name, order, order)  # it says if there is no way
+        self._forced |= {name: tuple(order) for name, order in orders.items()}
+        self._choose()
+
+    def plan(self, name: str) -> Plan:
+        """How rows of an input probe."""
+        if name not in self._plans:
+            one = self._choices[name]
+            self._plans[name] = plan(self.query, name, one.order, one.generation, drop_probing=one.drops)
+        return self._plans[name]
+
+    def sample(self, name: str, segment: Segment, floors: Mapping[str, int]) -> None:
+        """Learn from some new rows of an input, before they are joined."""
+        if self._is_measured:
+            masks = self.measures.sample(name, segment, floors)
+            if name in self._learners:
+                self._learners[name].update(masks[masks != 0])
+
+    def finish(self, step: int, rows: Mapping[str, int], statistics: Statistics) -> None:
+        """Look at what a step has shown, choose anew if that pays, and report."""
+        self._observe()
+        self._report(statistics)
+        self.measures.finish(rows)
+        graph = self._replanned(sum(rows.values()))
+        for name in self.query.names:
+            survivors = self.measures.survivors(name)
+            if self._auto and survivors is not None:
+                self._drops[name] = survivors < (ALL_SURVIVE if self._drops[name] else MANY_SURVIVE)
+            present, wanted = self._choices[name], self._choice(name)
+            if wanted != present:
+                self._choices[name] = wanted
+                self._plans.pop(name, None)
+                statistics.switches.append(Switch(step, name, *self._reason(name, present, wanted, graph)))
+        self.switches.extend(statistics.switches)
+        statistics.orders = {name: one.order for name, one in self._choices.items()}
+        statistics.drop_probing = {name: self.plan(name).drops for name in self.query.names}
+
+    def knowledge(self) -> dict[str, Any]:
+        """What has been learnt, as JSON has it."""
+        return {
+            "orders": {name: list(one.order) for name, one in self._choices.items()},
+            "planned": {name: list(order) for name, order in self._planned.items()},
+            "drops": dict(self._drops),
+            "measures": self.measures.knowledge(),
+        }
+
+    def learn(self, knowledge: Mapping[str, Any]) -> None:
+        """Begin with what a cell of the same query has learnt before."""
+        if self._is_fixed or not knowledge:
+            return
+        self.measures.learn(knowledge["measures"])
+        self._planned = {name: tuple(order) for name, order in knowledge["planned"].items()}
+        if self._auto:
+            self._drops = dict(knowledge["drops"])
+        for name in self._learners:
+            probing = self.measures.probings[name]
+            order = [probing.filters.index(one) for one in knowledge["orders"][name]]
+            self._learners[name] = self._learner(probing, order=order)
+        self._choose()
+
+    def _learner(self, probing: DropProbing, **options: Any) -> Policy:  # noqa: ANN401 - those of Policy
+        learner, watcher = probing.policy(self._policy, **options), detector(self._drift)
+        return learner if watcher.is_blind else Watched(learner, watcher)
+
+    def _choose(self) -> None:
+        self._choices = {name: self._choice(name) for name in self.query.names}
+        self._plans.clear()
+
+    def _choice(self, name: str) -> Choice:
+        """How rows of an input should probe by all that is known."""
+        drops = self._drops[name]
+        if name in self._forced:
+            return Choice(self._forced[name], self._forced[name], drops)
+        planned = self._planned[name]
+        if name in self._learners and drops:
+            return Choice(self._learnt(name), planned, drops)
+        return Choice(planned, planned, drops)
+
+    def _learnt(self, name: str) -> Order:
+        """The policy's order, or the present one if that is as good on the latest sample."""
+        learnt, present = self.measures.probings[name].order(self._learners[name]), self._choices.get(name)
+        if present is None or not present.drops:
+            return learnt
+        before, after = (self.measures.probes_a_row(name, one) for one in (present.order, learnt))
+        return learnt if after < LESS * before else present.order
+
+    def _replanned(self, rows: int) -> JoinGraph | None:
+        """Plan orders anew if it is time; returns the graph that they are planned from."""
+        self._unplanned += 1
+        is_time = self.measures.moved or self._unplanned >= PLANNED
+        if self._is_fixed or not self._is_measured or not rows or not is_time:
+            return None
+        graph = self.measures.graph
+        if graph is not None:
+            self._unplanned = 0
+            proposed = self._steady.planner.plan(graph)
+            if any(
+                _cost(graph, name, self._planned[name]) > cost * (GAIN_OF_FEW if name in self._learners else GAIN)
+                for name, cost in zip(self.query.names, proposed.costs, strict=True)
+            ):
+                self._steady.update(graph, self.measures.arrived, self.measures.hits)
+                self._planned = {name: self._steady.orders[name] for name in self.query.names}
+        return graph
+
+    def _reason(
+        self, name: str, present: Choice, wanted: Choice, graph: JoinGraph | None
+    ) -> tuple[str, Order, Order, str]:
+        """What has changed, from what to what, and why."""
+        measures = self.measures
+        if wanted.drops != present.drops:
+            what = f"drop-probing {'on' if wanted.drops else 'off'}"
+            return what, present.order, wanted.order, f"{measures.survivors(name):.0%} of rows survive all probes"
+        if name in self._learners and wanted.order != present.order:
+            first, second = (measures.probes_a_row(name, one.order) for one in (present, wanted))
+            reason = f"probes a row: {first:.3g} → {second:.3g} on the last {measures.masks[name].size} sampled rows"
+            return "drop-probing order", present.order, wanted.order, reason
+        costs = (
+            "unknown"
+            if graph is None
+            else " → ".join(f"{_cost(graph, name, one.generation):.3g}" for one in (present, wanted))
+        )
+        return "order", present.generation, wanted.generation, f"combinations of rows a step, as estimated: {costs}"
+
+    def _observe(self) -> None:
+        """Show the policies what ordinary processing did, which sees abrupt changes before any sample does."""
+        for name, learner in self._learners.items():
+            seen, filters = np.zeros((3, learner.filters), np.int64), self.measures.probings[name].filters
+            for place, probe in enumerate(self.plan(name).probes):
+                if probe.is_test and (name, place) in self.prober.counts:
+                    seen[:, filters.index(probe.name)] = self.prober.counts[name, place]
+            learner.observe(
+                seen[PROBED], seen[PROBED] - seen[PASSED], (seen[PROBED] + seen[VISITED]).astype(np.float64)
+            )
+            if learner.moved:
+                learner.forget()
+
+    def _report(self, statistics: Statistics) -> None:
+        for (name, place), counts in self.prober.counts.items():
+            probes = self.plan(name).probes
+            statistics.probes += 0 if probes[place].resumes else int(counts[PROBED])
+            statistics.visited += int(counts[VISITED])
+            if not probes[place].is_test and place < len(probes) - 1:
+                statistics.intermediate += int(counts[PASSED])
+        self.prober.counts.clear()
+        statistics.rates = self.measures.rates
+        statistics.selectivities = {" ".join(pair): share for pair, share in self.measures.selectivities.items()}
+        shares = {name: self.measures.survivors(name) for name in self.query.names}
+        statistics.survivors = {name: share for name, share in shares.items() if share is not None}
+
+
+def as_written(query: JoinQuery, name: str) -> Order:
+    """The other inputs in the order of the query, but none before one that it shares a key with."""
+    order, waiting = [name], [one for one in query.names if one != name]
+    near = {frozenset(pair) for pair in query.pairs}
+    while waiting:
+        order.append(next(one for one in waiting if any(frozenset((one, each)) in near for each in order)))
+        waiting.remove(order[-1])
+    return tuple(order[1:])
+
+
+def _cost(graph: JoinGraph, name: str, order: Order) -> float:
+    return probe_cost(graph, [graph.position(one) for one in (name, *order)])
+
+
+def _is_star(probing: DropProbing) -> bool:
+    """Whether all inputs are reached directly or through one and the same, and nothing closes a cycle."""
+    inner = set(probing.parents.values()) - {probing.stream}
+    return len(inner) <= 1 and probing.graph.seen_from(probing.stream).acyclic

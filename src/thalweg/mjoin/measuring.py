@@ -1,0 +1,187 @@
+"""Measures, on a sample of new rows, what probe orders depend on.
+
+Each sampled row of an input is looked up in the windows of all others, before it is joined. That gives joint drop masks
+(a bit for every other input, set if the path to it has no match), hence how many rows survive; and for every two inputs
+that share a key, which share of their pairs of rows match. A share that has surely changed is measured anew, others as
+a decayed mean. Chooses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from thalweg.joinorder import DropProbing, JoinGraph
+from thalweg.mjoin.index import Found, Index, Keys, joined
+from thalweg.mjoin.keys import combined
+from thalweg.mjoin.query import JoinQuery, Key, Pair
+from thalweg.mjoin.window import Segment, Window
+from thalweg.ordering.types import Floats, Integers
+
+SAMPLED, SAMPLED_EARLY = 256, 16  # of so many rows one is sampled, and while little is known
+EARLY = 256  # sampled rows until enough is known
+SELDOM = 4  # steps after which there is a sample in any case
+LEAST_SAMPLE, MOST_SAMPLE = 64, 128  # rows at once: a sample takes a while whatever its size
+MOST_MATCHES = 1 << 14  # that a sample may have before the next is smaller
+KEPT = 0.9  # of what was measured, from a step to the next
+MOVED_BY = 3.0  # standard errors by which a share of pairs has changed
+RECENT = 256  # drop masks that are remembered
+FEW = 0.5  # a count of nothing is half a count
+PAIRS, MATCHES, HITS = range(3)  # pairs of rows compared, those that match, rows with a match: the evidence
+
+
+class Measures:
+    """What is known about the inputs of a join."""
+
+    def __init__(self, query: JoinQuery, windows: Mapping[str, Window]) -> None:
+        self.query, self.windows = query, windows
+        self.probings = {name: DropProbing(query.graph(), name) for name in query.names}
+        self._near = {name: [one for one in query.names if self._key(name, one)] for name in query.names}
+        self.masks = {name: np.empty(0, np.int64) for name in query.names}  # the latest
+        self.arrived = dict.fromkeys(query.names, 0.0)
+        self.moved = False  # whether some selectivity has surely changed in the last step
+        self._steps = 0.0  # in which they arrived
+        self._pairs = {pair: np.zeros(3) for pair in query.pairs}
+        self._fresh = {pair: np.zeros(3) for pair in query.pairs}  # of this step
+        self._most = dict.fromkeys(query.names, MOST_SAMPLE)  # rows to sample in a step; fewer where they match much
+        self._sampled = dict.fromkeys(query.names, 0)  # rows since something has last moved
+        self._due = dict.fromkeys(query.names, float(LEAST_SAMPLE))  # rows to sample: of the first ones, at once
+        self._random = np.random.default_rng(0)
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """Rows of each input a step."""
+        return {name: arrived / max(self._steps, 1.0) for name, arrived in self.arrived.items()}
+
+    @property
+    def hits(self) -> dict[Pair, float]:
+        """For every two inputs that share a key, how many sampled rows had a match."""
+        return {pair: float(counts[HITS]) for pair, counts in self._pairs.items()}
+
+    @property
+    def selectivities(self) -> dict[Pair, float]:
+        """Which share of the pairs of rows match, where that is known."""
+        return {pair: _share(counts) for pair, counts in self._pairs.items() if counts[PAIRS]}
+
+    @property
+    def graph(self) -> JoinGraph | None:
+        """The join graph as measured, once everything is."""
+        selectivities = self.selectivities
+        if len(selectivities) < len(self._pairs):
+            return None
+        sizes = {name: max(float(window.alive), 1.0) for name, window in self.windows.items()}
+        return self.query.graph({name: max(rate, FEW) for name, rate in self.rates.items()}, sizes, selectivities)
+
+    def survivors(self, name: str) -> float | None:
+        """Which share of an input's rows no probe drops, if that is known."""
+        masks = self.masks[name]
+        return float(np.count_nonzero(masks == 0)) / masks.size if masks.size >= LEAST_SAMPLE else None
+
+    def probes_a_row(self, name: str, order: tuple[str, ...]) -> float:
+        """How many inputs a row probes in an order until one drops it."""
+        filters, masks = self.probings[name].filters, self.masks[name]
+        alive, probes = np.ones(masks.size, np.bool_), 0
+        for one in order:
+            probes += int(np.count_nonzero(alive))
+            alive &= (masks >> filters.index(one)) & 1 == 0
+        return probes / max(masks.size, 1)
+
+    def sample(self, name: str, segment: Segment, floors: Mapping[str, int]) -> Integers:
+        """Look some new rows of an input up in all other windows; returns their drop masks."""
+        share = 1 / (SAMPLED_EARLY if self._sampled[name] < EARLY else SAMPLED)
+        self._due[name] += max(share * segment.rows, LEAST_SAMPLE / SELDOM)
+        if self._due[name] < LEAST_SAMPLE:
+            return np.empty(0, np.int64)
+        size, self._due[name] = min(int(self._due[name]), self._most[name], segment.rows), 0.0
+        self._sampled[name] += size
+        rows = segment.first + np.sort(self._random.choice(segment.rows, size, replace=False))
+        own = self.windows[name]
+        start = Found(np.arange(size), rows, own.ring("times", rows), own.ring("deadlines", rows))
+        matches = {other: self._matches(name, other, start, floors) for other in self._near[name]}
+        for other, found in matches.items():
+            pair = (name, other) if (name, other) in self._fresh else (other, name)
+            self._fresh[pair] += size * self.windows[other].alive, found.rows.size, np.unique(found.origin).size
+        if sum(found.rows.size for found in matches.values()) > MOST_MATCHES:
+            self._most[name] = max(self._most[name] // 2, 1)
+        elif self._most[name] < MOST_SAMPLE:
+            self._most[name] += 1
+        masks = self._drop_masks(name, matches, size, floors)
+        self.masks[name] = np.concatenate([self.masks[name], masks])[-RECENT:]
+        return masks
+
+    def finish(self, rows: Mapping[str, int]) -> None:
+        """End a step in which so many rows came."""
+        self._steps, self.moved = KEPT * self._steps + 1.0, False
+        for name in self.query.names:
+            self.arrived[name] = KEPT * self.arrived[name] + rows.get(name, 0)
+        for pair, fresh in self._fresh.items():
+            before = self._pairs[pair]
+            moved = has_moved(before, fresh)
+            if moved:
+                self.moved = True
+                self._sampled |= dict.fromkeys(pair, 0)
+            self._pairs[pair] = fresh if moved else KEPT * before + fresh
+            self._fresh[pair] = np.zeros(3)
+
+    def knowledge(self) -> dict[str, Any]:
+        """What has been measured, as JSON has it."""
+        pairs = [[*pair, *counts.tolist()] for pair, counts in self._pairs.items()]
+        return {"arrived": dict(self.arrived), "steps": self._steps, "pairs": pairs}
+
+    def learn(self, knowledge: Mapping[str, Any]) -> None:
+        """Begin with what was measured before."""
+        self.arrived, self._steps = dict(knowledge["arrived"]), float(knowledge["steps"])
+        self._pairs = {(left, right): np.array(counts) for left, right, *counts in knowledge["pairs"]}
+
+    def _drop_masks(self, name: str, matches: Mapping[str, Found], size: int, floors: Mapping[str, int]) -> Integers:
+        """For each row of a sample, which paths have no match; where they begin, the matches are known."""
+        probing = self.probings[name]
+        inner = set(probing.parents.values())
+        reached, masks = dict(matches), np.zeros(size, np.int64)
+        for child, parent in probing.parents.items():
+            if parent == name:
+                alive = reached[child].origin
+            elif child in inner:
+                found = self._matches(parent, child, reached[parent], floors)
+                reached[child] = found._replace(origin=reached[parent].origin[found.origin])
+                alive = reached[child].origin
+            else:
+                window, (index, wanted) = self.windows[child], self._wanted(parent, child, reached[parent])
+                is_found = index.first(wanted, window.start, floors[child]) >= window.start
+                alive = reached[parent].origin[is_found]
+            dropped = np.ones(size, np.bool_)
+            dropped[alive] = False
+            masks |= dropped.astype(np.int64) << probing.filters.index(child)
+        return masks
+
+    def _matches(self, parent: str, child: str, start: Found, floors: Mapping[str, int]) -> Found:
+        """The matches that rows of one input have in another's window."""
+        window, (index, wanted) = self.windows[child], self._wanted(parent, child, start)
+        return joined(index.matches(wanted, index.newest(wanted.keys), window.start, floors[child]))
+
+    def _wanted(self, parent: str, child: str, start: Found) -> tuple[Index, Keys]:
+        key = self._key(parent, child)
+        codes = combined([self.windows[parent].ring(one, start.rows) for one in key])
+        return self.windows[child].index(key), Keys(codes, start.latest, start.before)
+
+    def _key(self, one: str, other: str) -> Key:
+        return self.query.pairs.get((one, other)) or self.query.pairs.get((other, one), ())
+
+
+def has_moved(before: Floats, now: Floats) -> bool:
+    """Whether the share of matching pairs is surely another than before.
+
+    >>> before, alike, other = np.array([1e6, 100, 90]), np.array([1e5, 12, 10]), np.array([1e5, 80, 75])
+    >>> has_moved(before, alike), has_moved(before, other)
+    (False, True)
+    """
+    if min(before[PAIRS], now[PAIRS]) <= 0.0:
+        return False
+    evidence = sum(1.0 / max(counts[HITS], FEW) for counts in (before, now))
+    return bool(abs(np.log(_share(now) / _share(before))) > MOVED_BY * np.sqrt(evidence))
+
+
+def _share(counts: Floats) -> float:
+    return min(max(float(counts[MATCHES]), FEW) / float(counts[PAIRS]), 1.0)

@@ -1,0 +1,227 @@
+"""What a multi-way window join is asked for: inputs with windows, conditions, and the columns of the result.
+
+Knows nothing of how the join is run, nor where rows come from. Times are whole microseconds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from itertools import combinations
+from typing import Literal
+
+import pyarrow as pa
+
+from thalweg.joinorder import JoinGraph, Predicate, Stream
+from thalweg.joinorder.graph import DEFAULT_SELECTIVITY
+from thalweg.joinorder.text import Attribute, Equality
+
+DIGEST = 16  # bytes
+LONGEST = 1 << 60  # microseconds of a window: some 36,000 years
+CHANGE = "change"  # the column of a changelog that is 1 or -1
+Key = tuple[int, ...]  # the numbers of some classes of equal columns, ascending
+Pair = tuple[str, str]  # two inputs, in the order of the query
+
+
+@dataclass(frozen=True)
+class Time:
+    """A window by time: a row is in it for so many microseconds."""
+
+    microseconds: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.microseconds <= LONGEST:
+            raise ValueError(f"a window lasts for 1 to {LONGEST} microseconds, not {self.microseconds}")
+
+
+@dataclass(frozen=True)
+class Count:
+    """A window by count: a row is in it until so many later rows with its key have come."""
+
+    rows: int
+
+    def __post_init__(self) -> None:
+        if self.rows < 1:
+            raise ValueError(f"a window holds 1 row or more, not {self.rows}")
+
+
+@dataclass(frozen=True)
+class Input:
+    """A stream, or a table: an input without time, whose rows never expire.
+
+    The schema has just the columns that keys, residuals, time and the result need; `time` names one of int64
+    microseconds.
+    """
+
+    name: str
+    schema: pa.Schema
+    time: str | None = None
+    window: Time | Count | None = None
+
+    def __post_init__(self) -> None:
+        if self.time is not None:
+            self.column(self.time)
+            if self.schema.field(self.time).type != pa.int64():
+                raise ValueError(f"the time {self} is of int64 microseconds, not {self.schema.field(self.time).type}")
+        elif self.window is not None:
+            raise ValueError(f"{self.name} has a window but no time; name its column of event time")
+
+    def column(self, name: str) -> str:
+        """The name of a column that there is."""
+        if name not in self.schema.names:
+            raise ValueError(f"{self.name} has no column {name!r}; it has {', '.join(self.schema.names)}")
+        return name
+
+    def __str__(self) -> str:
+        return f"{self.name}.{self.time}" if self.time else self.name
+
+
+@dataclass(frozen=True)
+class Residual:
+    """A condition that is no equality: a function of columns, as Arrow arrays, to booleans. NULL is false."""
+
+    inputs: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...]
+    test: Callable[..., pa.BooleanArray]
+
+    def __post_init__(self) -> None:
+        if {name for name, _ in self.columns} != set(self.inputs):
+            raise ValueError(f"a residual's columns are of its inputs {self.inputs}, not {self.columns}")
+
+
+@dataclass(frozen=True)
+class JoinQuery:
+    """A join of windows.
+
+    >>> schema = pa.schema([("key", pa.int64()), ("at", pa.int64())])
+    >>> query = JoinQuery(
+    ...     inputs=tuple(Input(name, schema, "at", Time(10)) for name in "ABC"),
+    ...     equalities=(frozenset([("A", "key"), ("B", "key"), ("C", "key")]),),
+    ...     select=(("A", "key", "key"), ("A", "at", "a"), ("C", "at", "c")),
+    ... )
+    >>> query.result_schema.names
+    ['key', 'a', 'c']
+    >>> query.graph().shape
+    <Shape.COMPLETE: 'complete'>
+    """
+
+    inputs: tuple[Input, ...]
+    equalities: tuple[frozenset[tuple[str, str]], ...]  # classes of columns that are equal
+    residuals: tuple[Residual, ...] = ()
+    select: tuple[tuple[str, str, str], ...] = ()  # input, column, name in the result
+    output: Literal["append", "changelog"] = "append"
+
+    def __post_init__(self) -> None:
+        if len(self.inputs) < 2:  # noqa: PLR2004 - a join has two sides
+            raise ValueError("a join needs at least two inputs")
+        twice = sorted({name for name in self.names if self.names.count(name) > 1})
+        if twice:
+            raise ValueError(f"each input needs a name of its own; {', '.join(twice)} appears more than once")
+        if self.output not in {"append", "changelog"}:
+            raise ValueError(f"the output is 'append' or 'changelog', not {self.output!r}")
+        if not self.select:
+            raise ValueError("select at least one column: (input, column, name in the result)")
+        used = [
+            *(each for one in self.equalities for each in one),
+            *((name, column) for name, column, _ in self.select),
+        ]
+        for name, column in (*used, *(each for one in self.residuals for each in one.columns)):
+            self.input(name).column(column)
+        for one in self.equalities:
+            types = {self.input(name).schema.field(column).type for name, column in one}
+            if len(types) > 1:
+                raise ValueError(f"{_listed(one)} are of types {', '.join(sorted(map(str, types)))}; cast them to one")
+        if len({each for one in self.equalities for each in one}) < sum(map(len, self.equalities)):
+            raise ValueError("a column is in two classes of equal columns; make them one class")
+        if not self.graph().connected:
+            raise ValueError("the equalities do not connect all inputs; add those that are missing")
+        if self.counts and not (self.common and all(one.time for one in self.inputs)):
+            raise ValueError(
+                "a window by count is of rows with one key: all inputs must be streams with one common key; "
+                "use windows by time"
+            )
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The inputs' names."""
+        return tuple(one.name for one in self.inputs)
+
+    def input(self, name: str) -> Input:
+        """An input by its name."""
+        for one in self.inputs:
+            if one.name == name:
+                return one
+        raise ValueError(f"there is no input {name!r}; there are {', '.join(self.names)}")
+
+    @cached_property
+    def counts(self) -> bool:
+        """Whether some window is by count."""
+        return any(isinstance(one.window, Count) for one in self.inputs)
+
+    @cached_property
+    def common(self) -> bool:
+        """Whether all equalities are those of one key that all inputs have."""
+        return len(self.equalities) == 1 and len({name for name, _ in self.equalities[0]}) == len(self.inputs)
+
+    @cached_property
+    def key_columns(self) -> dict[str, dict[int, tuple[str, ...]]]:
+        """For each input, the classes of equal columns that it is in, by number, with its columns in them."""
+        found: dict[str, dict[int, tuple[str, ...]]] = {name: {} for name in self.names}
+        for number, one in enumerate(self.equalities):
+            for name, column in sorted(one):
+                found[name][number] = (*found[name].get(number, ()), column)
+        return found
+
+    @cached_property
+    def pairs(self) -> dict[Pair, Key]:
+        """The inputs that equalities connect, with the classes of equal columns that both are in."""
+        shared = {
+            (one, other): tuple(sorted(set(self.key_columns[one]) & set(self.key_columns[other])))
+            for one, other in combinations(self.names, 2)
+        }
+        return {pair: key for pair, key in shared.items() if key}
+
+    @cached_property
+    def result_schema(self) -> pa.Schema:
+        """The columns of the result."""
+        fields = [self.input(name).schema.field(column).with_name(alias) for name, column, alias in self.select]
+        return pa.schema([*fields, pa.field(CHANGE, pa.int8())] if self.output == "changelog" else fields)
+
+    def graph(
+        self,
+        rates: Mapping[str, float] | None = None,
+        sizes: Mapping[str, float] | None = None,
+        selectivities: Mapping[Pair, float] | None = None,
+    ) -> JoinGraph:
+        """The join graph, with what is known: rows of each input a step and in its window, shares of matching pairs."""
+        streams = []
+        for name in self.names:
+            rate = (rates or {}).get(name, 1.0)
+            streams.append(Stream(name, rate, (sizes or {}).get(name, rate) / rate))
+        predicates = []
+        for (left, right), key in self.pairs.items():
+            # What is known is of all equalities between the two; each has its part in it.
+            share = (selectivities or {}).get((left, right), DEFAULT_SELECTIVITY ** len(key)) ** (1.0 / len(key))
+            for number in key:
+                ends = sorted(Attribute(name, self.key_columns[name][number][0]) for name in (left, right))
+                equality = Equality(*ends)
+                predicates.append(
+                    Predicate(equality.left.stream, equality.right.stream, share, str(equality), equality)
+                )
+        return JoinGraph(tuple(streams), tuple(predicates))
+
+    @cached_property
+    def digests(self) -> dict[str, bytes]:
+        """For each input, a digest of what its state depends on."""
+        described = {
+            one.name: [one.name, str(one.schema), one.time, str(one.window), list(self.key_columns[one.name].items())]
+            for one in self.inputs
+        }
+        return {name: sha256(json.dumps(one).encode()).digest()[:DIGEST] for name, one in described.items()}
+
+
+def _listed(columns: frozenset[tuple[str, str]]) -> str:
+    return ", ".join(f"{name}.{column}" for name, column in sorted(columns))

@@ -1,0 +1,491 @@
+"""`tw.join`: a window join of any number of streams and tables as one stateful operator, in probe orders that adapt.
+
+Here what was asked for is checked and becomes a plan: each input is pruned, hashed and packed by cell, one shuffle
+brings the cells together, and what they give is unpacked.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import pyarrow as pa
+
+from thalweg.drift import DETECTORS
+from thalweg.joinorder import PLANNERS
+from thalweg.joinorder.text import classes
+from thalweg.mjoin import CHANGE, Count, Input, JoinQuery, Residual, Time
+from thalweg.mjoin.pack import pack
+from thalweg.mjoin.shares import choose_shares
+from thalweg.ordering import POLICIES
+from thalweg.registry import find, hint
+from thalweg.spark.join_text import WINDOW_EXAMPLE, Condition, microseconds, parse_on, parse_select, parse_window
+from thalweg.spark.packing import HASH, PACKED, PAYLOAD, Layout, packer, unpacker
+from thalweg.spark.residuals import CandidateTest
+from thalweg.spark.state import StateFolder
+from thalweg.spark.where import scratch
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import DataType
+
+    from thalweg.spark.join_operator import JoinSpec
+
+Output = Literal["append", "changelog"]
+
+
+DELAY = "1 minute"  # costs state, not speed: results do not wait for the watermark, unless windows are by count
+MOST_TABLE_BYTES = 64 << 20  # of all tables together: they travel with the query to each task
+MOST_JOINS = 1000  # that the driver remembers for `tw.explain`
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+WATERMARK = "spark.watermarkDelayMs"  # what Spark notes of a column that has one
+COUNT = "count"
+
+# Numbers that Spark compares as the wider of the two; other types are compared with themselves only.
+WIDER = ("tinyint", "smallint", "int", "bigint"), ("float", "double")
+
+
+@dataclass
+class Join:
+    """The driver's side of one `tw.join`: what was asked for, how it runs, and where to find what it learns."""
+
+    key: str
+    query: JoinQuery
+    layout: Layout
+    rates: Mapping[str, float]
+    filters: tuple[tuple[str, str], ...]
+    options: Mapping[str, Any]
+    folder: StateFolder
+    late: str | None
+    streaming: bool
+    tables: tuple[str, ...]  # inputs that travel with the query
+    notes: tuple[str, ...] = ()  # what could be better
+
+
+@dataclass(frozen=True)
+class Side:
+    """An input as it was given: its DataFrame, and how its columns are stored and shown."""
+
+    name: str
+    frame: DataFrame
+    time: str | None
+    window: Time | Count | None
+    travels: bool  # a table of a streaming query
+
+    @property
+    def types(self) -> dict[str, DataType]:
+        """The type of each column."""
+        return {field.name: field.dataType for field in self.frame.schema.fields}
+
+
+def join(
+    streams: Mapping[str, DataFrame],
+    on: str,
+    windows: str | timedelta | Mapping[str, str | timedelta | None],
+    event_time: str | Mapping[str, str],
+    *,
+    delay: str | timedelta = DELAY,
+    planner: str = "q-aware",
+    policy: str = "a-greedy",
+    drift: str = "bcs",
+    output: Output = "append",
+    select: Sequence[str] | None = None,
+    cells: int | None = None,
+    rates: Mapping[str, float] | None = None,
+    late: str | os.PathLike[str] = COUNT,
+    state: str | os.PathLike[str] | None = None,
+) -> DataFrame:
+    """Join windows of streams, and tables, all at once.
+
+    A combination of rows is a result if the condition holds for it and, with T the latest event time in it, each row is
+    younger than its stream's window at T. That depends on nothing else: not on batches, cells or the order of probing.
+
+    Parameters
+    ----------
+    streams
+        DataFrames by the names they have in `on`. In a streaming query a static one is a table, whose rows never
+        expire; it is read now and travels with the query, so it may have 64 MB. If all are static, it is a batch job.
+    on
+        A conjunction: equalities of two columns, ``"R1.pid = R2.pid AND R2.ip = T.ip"``, must connect all inputs; other
+        conditions on one input filter it, those on several are applied to candidates.
+    windows
+        How long rows stay: ``"10 minutes"`` for all streams, or for each by name; ``"100 rows"`` of the same key, where
+        one key joins all; None for what never expires.
+    event_time
+        The column of event time, of all streams or of each by name.
+    delay
+        How late rows may come, for streams that have no ``withWatermark`` of their own.
+    planner, policy, drift
+        What chooses probe orders: a planner of `thalweg.joinorder`; a policy of `thalweg.ordering` and a detector of
+        `thalweg.drift` for star joins.
+    output
+        ``"append"`` gives each result once, when it appears. ``"changelog"`` adds a column ``change``: 1 when a result
+        appears and -1 when one of its rows leaves its window, so that its sum counts the current join.
+    select
+        The result's columns: ``["R1.size", "R2.size AS s2"]``. All by default; only what is needed is sent and kept.
+        Without a name of its own ``R1.size`` is called ``R1_size``.
+    cells
+        Into how many parts the work is cut; by default as many as there are shuffle partitions, at most two a core. A
+        restarted query keeps its number of cells.
+    rates
+        Rows a second of each stream, roughly; only their ratios matter, and only where no one key joins all.
+    late
+        ``"count"`` counts rows that come after the delay; a folder keeps them there as well, for each stream.
+    state
+        A folder, shared by driver and workers, where to keep what is learnt, so that the next run starts with it.
+
+    Examples
+    --------
+    >>> joined = join({"a": clicks, "b": views}, "a.user = b.user", "10 minutes", "ts")  # doctest: +SKIP
+    """
+    sides = _sides(streams, windows, event_time)
+    columns = {one.name: one.frame.columns for one in sides}
+    condition = parse_on(on, columns)
+    selected = parse_select(select, columns)
+    spark = sides[0].frame.sparkSession
+    streaming = any(one.frame.isStreaming for one in sides)
+    for chosen, registered, what in (
+        (planner, PLANNERS, "planner"),
+        (policy, POLICIES, "policy"),
+        (drift, DETECTORS, "detector"),
+    ):
+        find(chosen, registered, what)
+    if streaming:
+        _check_spark(spark)
+    casts = _casts(sides, condition)
+    query = _query(sides, condition, selected, casts, output)
+    weights = _weights(query, rates, [one.name for one in sides if one.travels])
+    number = _cells(spark) if cells is None else cells
+    if number < 1:
+        raise ValueError(f"cells is a number of 1 or more, not {cells}")
+    placed_by = {name: frozenset(own) for name, own in query.key_columns.items()}
+    layout = Layout(query, choose_shares(placed_by, weights, number))
+    key = uuid.uuid4().hex[:12]
+    made = Join(
+        key=key,
+        query=query,
+        layout=layout,
+        rates=weights,
+        filters=condition.filters,
+        options={"planner": planner, "policy": policy, "drift": drift},
+        folder=StateFolder(os.path.join(scratch(), key) if state is None else state),  # noqa: PTH118 - may be a URL
+        late=None if os.fspath(late) == COUNT else os.fspath(late),
+        streaming=streaming,
+        tables=tuple(one.name for one in sides if one.travels),
+        notes=_notes(spark, number) if streaming else (),
+    )
+    _joins[key] = made
+    while len(_joins) > MOST_JOINS:
+        _joins.popitem(last=False)
+    return _plan(made, sides, casts, delay)
+
+
+def joins_by(keys: Sequence[str]) -> list[Join]:
+    """Every `tw.join` that has one of these keys."""
+    return [_joins[key] for key in keys if key in _joins]
+
+
+_joins: OrderedDict[str, Join] = OrderedDict()
+
+
+def _sides(streams: Mapping[str, DataFrame], windows: object, event_time: object) -> list[Side]:
+    """The inputs, with their windows and times."""
+    if len(streams) < 2:  # noqa: PLR2004 - a join has two sides
+        raise ValueError("tw.join takes two or more DataFrames by name: tw.join({'R1': r1, 'R2': r2}, on=...)")
+    for name, frame in streams.items():
+        if not hasattr(frame, "isStreaming"):
+            raise TypeError(f"{name} is a Spark DataFrame, not {type(frame).__name__}")
+        twice = [
+            column for column in frame.columns if [each.lower() for each in frame.columns].count(column.lower()) > 1
+        ]
+        if twice:
+            raise ValueError(f"{name} has several columns {twice[0]!r}; rename or drop all but one")
+    for what, given in (("windows", windows), ("event_time", event_time)):
+        for name in given if isinstance(given, Mapping) else ():
+            if name not in streams:
+                raise ValueError(f"{what} names {name!r}, which is not in the join{hint(name, streams)}")
+    streaming = any(frame.isStreaming for frame in streams.values())
+    return [_side(name, frame, windows, event_time, streaming=streaming) for name, frame in streams.items()]
+
+
+def _side(name: str, frame: DataFrame, windows: object, event_time: object, *, streaming: bool) -> Side:
+    travels = streaming and not frame.isStreaming
+    given = isinstance(windows, Mapping) and name in windows
+    if travels and given and cast(Mapping[str, object], windows)[name] is not None:
+        raise ValueError(
+            f"{name} is static in a streaming query: a table, whose rows never expire. Write windows={{'{name}': None, "
+            f"...}}, or make it a stream: spark.readStream"
+        )
+    if travels:
+        return Side(name, frame, None, None, travels=True)
+    if windows is None or (isinstance(windows, Mapping) and not given):
+        raise ValueError(f"what is the window of {name}? Write windows={WINDOW_EXAMPLE}")
+    window = parse_window(windows[name] if isinstance(windows, Mapping) else windows, name)
+    if window is None and not streaming:
+        return Side(name, frame, None, None, travels=False)
+    column = event_time.get(name) if isinstance(event_time, Mapping) else event_time
+    own = {field.name: field for field in frame.schema.fields}
+    if column is None:
+        raise ValueError(f"what is the event time of {name}? Write event_time={{'{name}': 'ts', ...}}")
+    if column not in own:
+        raise ValueError(
+            f"the event time of {name} is {column!r}, which it does not have{hint(str(column), own)} Its columns: "
+            f"{', '.join(own)}"
+        )
+    kind = own[column].dataType.simpleString()
+    if kind not in {"timestamp", "timestamp_ntz"}:
+        raise ValueError(
+            f"the event time {name}.{column} is {kind}; make it a timestamp: "
+            f"frame.withColumn('{column}', col('{column}').cast('timestamp'))"
+        )
+    marked = [field.name for field in frame.schema.fields if WATERMARK in (field.metadata or {})]
+    if marked and column not in marked:
+        raise ValueError(
+            f"{name} has a watermark on {marked[0]!r}, but its event time is {column!r}: name the same column in "
+            f"withWatermark and event_time"
+        )
+    return Side(name, frame, column, window, travels=False)
+
+
+def _check_spark(spark: SparkSession) -> None:
+    """What a stateful operator in Python needs."""
+    provider = spark.conf.get(PROVIDER, "")
+    if "RocksDB" not in (provider or ""):
+        raise ValueError(
+            f"tw.join keeps its state in RocksDB, and {PROVIDER} is {provider}: write "
+            f"spark.conf.set('{PROVIDER}', '{ROCKS}') before the query starts"
+        )
+    if (
+        find_spec("google") is None or find_spec("google.protobuf") is None
+    ):  # Spark needs it, and says so only in a worker
+        raise ValueError("stateful operators in Python need protobuf: pip install 'pyspark[connect]'")
+
+
+def _notes(spark: SparkSession, cells: int) -> tuple[str, ...]:
+    """What would make the query faster."""
+    notes = []
+    if spark.conf.get(CHANGELOG, "false") != "true":
+        notes.append(f"{CHANGELOG} = true makes micro-batches shorter")
+    partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or cells)
+    if partitions > cells:
+        notes.append(f"{partitions} shuffle partitions for {cells} cells: set spark.sql.shuffle.partitions to {cells}")
+    return tuple(notes)
+
+
+def _casts(sides: Sequence[Side], condition: Condition) -> dict[tuple[str, str], str]:
+    """The type as which each key column is compared, where it is not its own."""
+    types = {one.name: {name: kind.simpleString() for name, kind in one.types.items()} for one in sides}
+    casts: dict[tuple[str, str], str] = {}
+    for one in classes(condition.equalities):
+        kinds = {each: types[each.stream][each.name] for each in one}
+        if len(set(kinds.values())) == 1:
+            continue
+        family = next((each for each in WIDER if set(kinds.values()) <= set(each)), None)
+        if family is None:
+            said = ", ".join(f"{each} is {kind}" for each, kind in kinds.items())
+            first = next(iter(kinds))
+            raise ValueError(
+                f"keys of different types never match in the same way everywhere: {said}. Cast one: "
+                f"frame.withColumn('{first.name}', col('{first.name}').cast('...'))"
+            )
+        widest = max(kinds.values(), key=family.index)
+        casts |= {(each.stream, each.name): widest for each, kind in kinds.items() if kind != widest}
+    return casts
+
+
+def _query(
+    sides: Sequence[Side],
+    condition: Condition,
+    selected: tuple[tuple[str, str, str], ...],
+    casts: Mapping[tuple[str, str], str],
+    output: Output,
+) -> JoinQuery:
+    """The query, with just the columns that it needs."""
+    equal = classes(condition.equalities)
+    keys = {each for one in equal for each in one}
+    needed = {(name, column) for name, column, _ in selected} | keys
+    needed |= {each for _, attributes in condition.residuals for each in attributes}
+    needed |= {(one.name, one.time) for one in sides if one.time}
+    inputs, numbers = [], set[tuple[str, str]]()
+    for side in sides:
+        fields = []
+        for column, kind in arrow_types(side).items():
+            if (side.name, column) not in needed:
+                continue
+            one = (side.name, column)
+            stored = _arrow_type(casts[one]) if one in casts else kind
+            if pa.types.is_timestamp(kind) and (column == side.time or one in keys):
+                stored = pa.int64()
+                numbers.add(one)
+            fields.append(pa.field(column, stored))
+        inputs.append(Input(side.name, pa.schema(fields), side.time, side.window))
+    return JoinQuery(
+        inputs=tuple(inputs),
+        equalities=tuple(frozenset((each.stream, each.name) for each in one) for one in equal),
+        residuals=tuple(
+            Residual(
+                tuple(dict.fromkeys(each.stream for each in attributes)),
+                tuple(map(tuple, attributes)),  # type: ignore[arg-type] # pairs
+                CandidateTest(text, tuple(map(tuple, attributes)), frozenset(numbers)),  # type: ignore[arg-type] # pairs
+            )
+            for text, attributes in condition.residuals
+        ),
+        select=selected,
+        output=output,
+    )
+
+
+def arrow_types(side: Side) -> dict[str, pa.DataType]:
+    """Arrow's types of a DataFrame's columns."""
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    return {name: to_arrow_type(kind, timezone="UTC") for name, kind in side.types.items()}
+
+
+def _arrow_type(name: str) -> pa.DataType:
+    """Arrow's type for one of the numbers that are widened."""
+    return {
+        "smallint": pa.int16(),
+        "int": pa.int32(),
+        "bigint": pa.int64(),
+        "double": pa.float64(),
+    }[name]
+
+
+def _weights(query: JoinQuery, rates: Mapping[str, float] | None, tables: Sequence[str]) -> dict[str, float]:
+    """How many rows of each input there are, relative to the others; none of tables, which are not sent."""
+    for name, rate in (rates or {}).items():
+        if name not in query.names:
+            raise ValueError(f"rates names {name!r}, which is not in the join{hint(name, query.names)}")
+        if not rate > 0:
+            raise ValueError(f"the rate of {name} is a number above 0, not {rate}")
+    return {name: 0.0 if name in tables else float((rates or {}).get(name, 1.0)) for name in query.names}
+
+
+def _cells(spark: SparkSession) -> int:
+    """As many as there are shuffle partitions, at most two a core."""
+    partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    try:
+        return min(partitions, 2 * spark.sparkContext.defaultParallelism)
+    except Exception:  # noqa: BLE001 - Connect knows no contexts
+        return partitions
+
+
+def _plan(made: Join, sides: Sequence[Side], casts: Mapping[tuple[str, str], str], delay: str | timedelta) -> DataFrame:
+    """The DataFrame of the result."""
+    from thalweg.spark.join_operator import JoinProcessor, JoinSpec, join_at_once
+
+    frames = {one.name: _prepared(made, one, casts, delay) for one in sides}
+    spec = JoinSpec(
+        key=made.key,
+        layout=made.layout,
+        options=made.options,
+        folder=made.folder.url,
+        late=made.late,
+        tables=_packed_tables({name: frames[name] for name in made.tables}),
+    )
+    packed = reduce(
+        lambda one, other: one.union(other),
+        [
+            frame.mapInArrow(packer(made.layout, name, made.key), PACKED)
+            for name, frame in frames.items()
+            if name not in made.tables
+        ],
+    )
+    if made.streaming:
+        with _own_workers(packed.sparkSession, made.key):
+            results = packed.groupBy("cell").transformWithStateInPandas(
+                JoinProcessor(spec), PAYLOAD, "Append", "EventTime"
+            )
+    else:
+        shuffled = packed.where("cell >= 0").repartition(made.layout.shares.cells, "cell")
+        results = shuffled.groupBy("cell").applyInArrow(_at_once(spec, join_at_once), PAYLOAD)
+    types = {one.name: arrow_types(one) for one in sides}
+    shown = pa.schema([(alias, types[name][column]) for name, column, alias in made.query.select])
+    fields = ", ".join(f"`{alias}` {_spark_type(sides, name, column)}" for name, column, alias in made.query.select)
+    if made.query.output == "changelog":
+        shown, fields = shown.append(pa.field(CHANGE, pa.int8())), f"{fields}, {CHANGE} tinyint"
+    return results.mapInArrow(unpacker(shown, made.key), fields)
+
+
+@contextmanager
+def _own_workers(spark: SparkSession, key: str) -> Iterator[None]:
+    """Functions made within get worker processes of their own, so that the cells these keep are found again.
+
+    Spark reuses a worker for any function with the same environment. Connect has no way to say this.
+    """
+    try:
+        environment = spark.sparkContext.environment
+    except Exception:  # noqa: BLE001 - Connect knows no contexts
+        environment = {}
+    environment[f"THALWEG_JOIN_{key}"] = "1"
+    try:
+        yield
+    finally:
+        del environment[f"THALWEG_JOIN_{key}"]
+
+
+def _at_once(spec: JoinSpec, run: Any) -> Any:  # noqa: ANN401 - functions
+    def joined(key: tuple[pa.Scalar, ...], packed: pa.Table) -> pa.Table:
+        return pa.table({"payload": pa.array(list(run(spec, key[0].as_py(), packed)), pa.binary())})
+
+    return joined
+
+
+def _spark_type(sides: Sequence[Side], name: str, column: str) -> str:
+    return next(one.types[column].simpleString() for one in sides if one.name == name)
+
+
+def _prepared(made: Join, side: Side, casts: Mapping[tuple[str, str], str], delay: str | timedelta) -> DataFrame:
+    """An input with its watermark, filters, needed columns, and hashes of the keys that it is placed by."""
+    from pyspark.sql import functions as f
+
+    frame = side.frame
+    if frame.isStreaming and side.time and not _has_watermark(side):
+        late = f"{microseconds(delay, 'delay')} microseconds"
+        frame = frame.withWatermark(side.time, late)
+    frame = frame.alias(side.name)
+    for _, text in (one for one in made.filters if one[0] == side.name):
+        frame = frame.where(text)
+
+    def column(name: str) -> Column:
+        found = f.col(f"`{name}`")
+        cast_to = casts.get((side.name, name))
+        return found.cast(cast_to).alias(name) if cast_to else found
+
+    hashes = [
+        f.xxhash64(column(name)).alias(f"{HASH}{number}") for number, name in made.layout.hashed(side.name).items()
+    ]
+    return frame.select(*map(column, made.query.input(side.name).schema.names), *hashes)
+
+
+def _has_watermark(side: Side) -> bool:
+    return any(WATERMARK in (field.metadata or {}) for field in side.frame.schema.fields)
+
+
+def _packed_tables(tables: Mapping[str, DataFrame]) -> dict[str, bytes]:
+    """Tables that travel with the query."""
+    packed = {}
+    for name, frame in tables.items():
+        batches = frame.toArrow().combine_chunks().to_batches()
+        if batches:
+            packed[name] = pack(batches[0])
+    total = sum(map(len, packed.values()))
+    if total > MOST_TABLE_BYTES:
+        sizes = ", ".join(f"{name} {len(data) >> 20} MB" for name, data in packed.items())
+        raise ValueError(
+            f"tables travel with the query and may have {MOST_TABLE_BYTES >> 20} MB together: {sizes}. Filter them, "
+            f"select= fewer columns, or read the large one as a stream with windows={{name: None}}"
+        )
+    return packed

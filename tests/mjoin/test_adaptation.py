@@ -1,0 +1,153 @@
+"""Orders follow what is measured, for a reason that is told, and never change results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from thalweg.mjoin import Cell, Input, JoinQuery, Statistics, Time
+
+ROWS, STEPS = 600, 5  # a step and input; steps in a window
+Keys = dict[str, dict[str, int]]  # for each input and column, from how many values its keys are
+
+
+def query(columns: dict[str, str]) -> JoinQuery:
+    """A join of inputs by columns of the same name, each a letter."""
+    schemas = {name: pa.schema([(one, pa.int64()) for one in (*keys, "at", "id")]) for name, keys in columns.items()}
+    classes = {one: frozenset((name, one) for name, keys in columns.items() if one in keys) for one in "abxy"}
+    return JoinQuery(
+        tuple(Input(name, schema, "at", Time(STEPS * 100)) for name, schema in schemas.items()),
+        tuple(one for one in classes.values() if one),
+        select=tuple((name, "id", name) for name in columns),
+    )
+
+
+def run(cell: Cell, steps: range, domain: Callable[[str, str], int]) -> tuple[list[Statistics], set[tuple[int, ...]]]:
+    """Steps of random rows, with keys from domains that an input and a column have."""
+    statistics, results = [], set()
+    for step in steps:
+        random, batches = np.random.default_rng(step), {}
+        for one in cell.query.inputs:
+            keys = [random.integers(0, domain(one.name, each), ROWS) for each in one.schema.names[:-2]]
+            columns = [*keys, random.integers(step * 100, step * 100 + 100, ROWS), step * ROWS + np.arange(ROWS)]
+            batches[one.name] = pa.record_batch(columns, schema=one.schema)
+        done = cell.step(batches, step * 100 - 100)
+        statistics.append(done.statistics)
+        results |= set(zip(*(column.to_pylist() for column in done.results.columns), strict=True))
+    return statistics, results
+
+
+STAR = query(dict.fromkeys("ABCD", "a"))
+TREE = query({"C": "ab", "A": "ax", "D": "x", "B": "by", "E": "y"})
+FEW, MANY = 300, 60_000
+
+
+def rare(name: str) -> Callable[[str, str], int]:
+    """One input whose rows match few others."""
+    return lambda one, _: MANY if one == name else FEW
+
+
+def branch(column: str) -> Callable[[str, str], int]:
+    """One branch of the tree drops almost everything, the other multiplies it."""
+    return lambda _, one: MANY if one == column else 100 if one in "ab" else 2 * ROWS * STEPS
+
+
+def test_drop_probing_follows_the_input_that_drops_most() -> None:
+    cell = Cell(STAR)
+    run(cell, range(8), rare("D"))
+    assert cell.knowledge()["orders"]["A"][0] == "D"
+    statistics, _ = run(cell, range(8, 20), rare("C"))
+    assert statistics[-1].orders["A"][0] == statistics[-1].orders["B"][0] == "C"
+    [*_, last] = [one for one in cell.switches if one.input == "A" and one.what == "drop-probing order"]
+    assert last.before[0] != last.after[0] == "C"
+    assert last.reason.startswith("probes a row: ")
+    assert statistics[-1].survivors["A"] < 0.2
+
+
+def test_other_orders_follow_selectivities() -> None:
+    cell = Cell(TREE)
+    run(cell, range(8), branch("a"))
+    assert cell.knowledge()["orders"]["C"][0] == "A"
+    statistics, _ = run(cell, range(8, 16), branch("b"))
+    assert statistics[-1].orders["C"][0] == "B"
+    [*_, last] = [one for one in cell.switches if one.input == "C"]
+    assert (last.what, last.before[0], last.after[0]) == ("order", "A", "B")
+    before, after = (
+        float(one) for one in last.reason.removeprefix("combinations of rows a step, as estimated: ").split("→")
+    )
+    assert after < before
+    shares = statistics[-1].selectivities
+    assert shares["C B"] < 1e-3 < shares["C A"]
+
+
+@pytest.mark.parametrize("options", [{"policy": "as-written"}, {"orders": {"C": ("B", "A", "D", "E")}}])
+def test_fixed_orders_stay(options: dict[str, Any]) -> None:
+    cell = Cell(TREE, **options)
+    statistics, results = run(cell, range(8), branch("a"))
+    assert not cell.switches
+    assert statistics[-1].orders["C"] == options.get("orders", {"C": ("A", "D", "B", "E")})["C"]
+    assert results == run(Cell(TREE), range(8), branch("a"))[1]
+
+
+def test_an_order_that_is_given_holds_from_then_on() -> None:
+    cell = Cell(STAR)
+    run(cell, range(4), rare("D"))
+    cell.set_orders({"A": ("B", "C", "D")})
+    statistics, _ = run(cell, range(4, 10), rare("D"))
+    assert {one.orders["A"] for one in statistics} == {("B", "C", "D")}
+    assert statistics[-1].orders["B"][0] == "D"
+
+
+@pytest.mark.parametrize(("domain", "share"), [(12_000, 0.2), (4_000, 0.6)])
+def test_drop_probing_saves_probes_and_combinations(domain: int, share: float) -> None:
+    """On a star where few rows survive, against plain nested probing in an order that adapts as well."""
+    counted = {}
+    for choice in (True, False):
+        statistics, results = run(Cell(STAR, drop_probing=choice), range(12), lambda *_: domain)
+        assert all(one.drop_probing["A"] == choice for one in statistics)
+        late = statistics[STEPS + 2 :]
+        counted[choice] = sum(one.probes for one in late), sum(one.intermediate for one in late), results
+    assert counted[True][2] == counted[False][2]
+    assert counted[True][0] < counted[False][0]
+    assert counted[True][1] < share * counted[False][1]
+
+
+def test_drop_probing_ends_where_all_rows_survive_and_returns_where_they_do_not() -> None:
+    cell = Cell(STAR)
+    statistics, _ = run(cell, range(20), lambda *_: 700)
+    assert not any(statistics[-1].drop_probing.values())
+    assert {one.what for one in cell.switches} >= {"drop-probing off"}
+    assert "of rows survive all probes" in next(one.reason for one in cell.switches if one.what == "drop-probing off")
+    statistics, _ = run(cell, range(20, 40), rare("D"))
+    assert statistics[-1].drop_probing["A"]
+
+
+def test_knowledge_makes_another_cell_start_warm() -> None:
+    cell = Cell(TREE)
+    run(cell, range(8), branch("b"))
+    other = Cell(TREE)
+    other.learn(json.loads(json.dumps(cell.knowledge())))
+    assert other.knowledge() == cell.knowledge()
+    other.learn({})
+    assert other.knowledge()["orders"]["C"][0] == "B"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"policy": "greedy"}, "no policy 'greedy'; did you mean 'a-greedy'"),
+        ({"planner": "aware"}, "no planner 'aware'"),
+        ({"drift": "bbs"}, "no detector 'bbs'; did you mean 'bcs'"),
+        ({"orders": {"F": ("A",)}}, "no input 'F'"),
+        ({"orders": {"C": ("A", "B")}}, "names each other input once, not A, B"),
+        ({"orders": {"C": ("D", "A", "B", "E")}}, "reaches D before any input that it shares a key with"),
+    ],
+)
+def test_what_does_not_exist_is_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Cell(TREE, **wrong)

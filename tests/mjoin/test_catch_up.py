@@ -1,0 +1,60 @@
+"""Two workers that step a cell by turns, each catching up with the other, give what one worker gives."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thalweg.mjoin import Cell, Input, JoinQuery, Time
+from thalweg.mjoin.catch_up import catch_up
+
+SCHEMA = pa.schema([("k", pa.int64()), ("s", pa.string()), ("t", pa.int64())])
+NAMES = ("A", "B", "C")
+
+
+def query_of(output: Literal["append", "changelog"]) -> JoinQuery:
+    return JoinQuery(
+        inputs=tuple(Input(name, SCHEMA, "t", Time(window)) for name, window in zip(NAMES, (30, 60, 45), strict=True)),
+        equalities=(frozenset([("A", "k"), ("B", "k")]), frozenset([("B", "s"), ("C", "s")])),
+        select=tuple((name, "t", name) for name in NAMES),
+        output=output,
+    )
+
+
+def rows(random: np.random.Generator, at: int) -> pa.RecordBatch:
+    size = int(random.integers(0, 12))
+    columns = [random.integers(0, 3, size), random.integers(0, 3, size).astype(str), at + random.integers(0, 10, size)]
+    return pa.RecordBatch.from_arrays([pa.array(one) for one in columns], schema=SCHEMA)
+
+
+@pytest.mark.parametrize("output", ["append", "changelog"])
+@settings(max_examples=10)
+@given(seed=st.integers(0, 10**6), turns=st.lists(st.integers(0, 2), min_size=8, max_size=16))
+def test_turns(output: Literal["append", "changelog"], seed: int, turns: list[int]) -> None:
+    query, random = query_of(output), np.random.default_rng(seed)
+    alone = Cell(query)
+    workers: dict[int, tuple[Cell, set[tuple[int, bytes]]]] = {}
+    state: dict[int, bytes] = {}
+    before = None
+    for number, worker in enumerate(turns):
+        arrivals = {name: rows(random, number * 10) for name in NAMES}
+        watermark = number * 10 - 5 if number else None
+        if worker in workers:
+            cell, had = workers[worker]
+            present = {one for one, data in state.items() if (one, data) in had}
+            catch_up(cell, present, {one: data for one, data in state.items() if one not in present}, before)
+        else:
+            cell = Cell.load(query, state, before)
+        step, expected = cell.step(arrivals, watermark), alone.step(arrivals, watermark)
+        assert Counter(map(str, step.results.to_pylist())) == Counter(map(str, expected.results.to_pylist()))
+        for one in step.removed:
+            del state[one]
+        state |= step.added
+        workers[worker] = cell, set(state.items())
+        before = watermark

@@ -1,0 +1,149 @@
+"""The state is the rows of the windows and little more, and is never misread."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from thalweg.mjoin import BEGINNING, Cell, Count, Input, JoinQuery, StateError, Time
+from thalweg.mjoin.segments import MAGIC, pack, unpack
+
+SCHEMA = pa.schema([("key", pa.int64()), ("at", pa.int64()), ("text", pa.string())])
+NAMES = ("A", "B")
+QUERY = JoinQuery(
+    tuple(Input(name, SCHEMA, "at", Time(1000)) for name in NAMES),
+    (frozenset((name, "key") for name in NAMES),),
+    select=(("A", "key", "key"), ("A", "text", "a"), ("B", "text", "b")),
+)
+ROW_BYTES = 8 + 8 + 4 + 7  # of two numbers, and of a string with its offset
+
+
+def rows(random: np.random.Generator, size: int, begin: int, end: int, keys: int = 10_000) -> pa.RecordBatch:
+    texts = [f"{number:07d}" for number in random.integers(0, 10**6, size)]
+    columns = [random.integers(0, keys, size), random.integers(begin, end, size), texts]
+    return pa.record_batch(columns, schema=SCHEMA)
+
+
+def run(cell: Cell, steps: int, size: int, length: int, *, ahead: bool = False) -> tuple[dict[int, bytes], list[int]]:
+    """Steps of so many rows and microseconds; with `ahead`, one row of each comes long before its time."""
+    random, state, counts = np.random.default_rng(0), dict[int, bytes](), []
+    for step in range(steps):
+        batches = {name: rows(random, size, step * length, step * length + length) for name in NAMES}
+        if ahead:
+            early = rows(random, 1, step * length + 50_000, step * length + 50_001)
+            batches = {name: pa.concat_batches([batch, early]) for name, batch in batches.items()}
+        done = cell.step(batches, step * length - length)
+        for number in done.removed:
+            del state[number]
+        state |= done.added
+        counts.append(len(state))
+        assert done.statistics.state_bytes == sum(map(len, state.values()))
+        assert done.statistics.segments == len(state)
+    return state, counts
+
+
+def test_the_state_is_little_more_than_the_rows_of_the_windows() -> None:
+    state, _ = run(Cell(QUERY), 30, 1000, 100)
+    window = 2 * ROW_BYTES * 1000 * 11  # the watermark is a step behind
+    assert window * 0.9 < sum(map(len, state.values())) < window * 1.2
+
+
+def test_segments_stay_few_however_small_the_steps() -> None:
+    state, counts = run(Cell(QUERY), 600, 20, 2)
+    assert max(counts) < 400  # of 1000 that a window has of each input
+    assert sum(unpack(QUERY, data)[1].num_rows for data in state.values()) < 2 * 20 * 510 * 1.2
+    table = replace(QUERY, inputs=(Input("A", SCHEMA), *QUERY.inputs[1:]))
+    cell, sizes = Cell(table), []
+    random, numbers = np.random.default_rng(0), set[int]()
+    for _ in range(300):  # what never expires is merged without limit
+        done = cell.step({"A": rows(random, 5, 0, 1)}, 0)
+        numbers = (numbers - set(done.removed)) | set(done.added)
+        sizes.append(len(numbers))
+    assert max(sizes) < 30
+
+
+def test_rows_ahead_of_their_time_do_not_keep_the_others() -> None:
+    cell = Cell(QUERY)
+    state, _ = run(cell, 200, 500, 100, ahead=True)
+    kept = sum(unpack(QUERY, data)[1].num_rows for data in state.values())
+    alive = 2 * (11 * 500 + 200)
+    assert kept < 2.2 * alive
+    again = Cell.load(QUERY, state, cell.watermark)
+    batches = {name: rows(np.random.default_rng(1), 500, 20_000, 20_100) for name in NAMES}
+    before, after = (one.step(batches, 19_900).results.to_pylist() for one in (cell, again))
+    assert sorted(map(str, before)) == sorted(map(str, after))
+
+
+def test_memory_stays_bounded_and_is_given_back() -> None:
+    cell, random = Cell(QUERY), np.random.default_rng(0)
+    sizes = []
+    for step in range(60):
+        size = 20_000 if step < 10 else 10
+        batches = {name: rows(random, size, step * 100, step * 100 + 100, 10**6) for name in NAMES}
+        sizes.append(cell.step(batches, step * 100 - 100).statistics.memory_bytes)
+    assert sizes[-1] < max(sizes) / 50
+
+
+def test_another_query_is_refused() -> None:
+    batch = rows(np.random.default_rng(0), 3, 0, 10)
+    data = pack(QUERY, "A", batch)
+    assert unpack(QUERY, data)[0] == "A"
+    assert unpack(QUERY, data)[1].equals(batch)
+    first, second = QUERY.inputs
+    others = (
+        replace(QUERY, inputs=(replace(first, window=Time(999)), second)),
+        replace(QUERY, inputs=(replace(first, window=None), second)),
+        replace(QUERY, inputs=(replace(first, schema=SCHEMA.append(pa.field("more", pa.int8()))), second)),
+        replace(QUERY, inputs=(replace(first, schema=SCHEMA.set(2, pa.field("text", pa.large_string()))), second)),
+        replace(QUERY, equalities=(frozenset([("A", "at"), ("B", "key")]),)),
+    )
+    for query in others:
+        with pytest.raises(StateError, match=r"another query.*restore them, or start"):
+            Cell.load(query, {0: data}, None)
+    Cell.load(replace(QUERY, select=QUERY.select[:1], output="changelog"), {0: data}, None)  # what state does not hold
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda data: data[:0], "no state of a join"),
+        (lambda data: b"x" + data, "no state of a join"),
+        (lambda data: data[: len(MAGIC) + 4], "no state of a join"),
+        (lambda data: data.replace(MAGIC + b"\0\1", MAGIC + b"\0\2"), "format 2, and this version of Thalweg reads 1"),
+        (lambda data: data[: len(data) // 2], "damaged"),
+    ],
+)
+def test_damaged_state_is_refused(spoil: object, message: str) -> None:
+    assert callable(spoil)
+    data = pack(QUERY, "A", rows(np.random.default_rng(0), 300, 0, 10))
+    with pytest.raises(StateError, match=message):
+        Cell.load(QUERY, {0: spoil(data)}, None)
+
+
+def test_windows_by_count_take_all_rows_at_once_or_a_watermark_with_each_step() -> None:
+    query = replace(QUERY, inputs=tuple(replace(one, window=Count(1)) for one in QUERY.inputs))
+    columns = {"A": [[1, 1], [5, 6], ["x", "y"]], "B": [[1], [7], ["z"]]}
+    batches = {name: pa.record_batch(each, schema=SCHEMA) for name, each in columns.items()}
+    cell = Cell(query)
+    assert cell.step(batches, None).results.to_pylist() == [{"key": 1, "a": "y", "b": "z"}]
+    with pytest.raises(ValueError, match="need a watermark in every step"):
+        cell.step(batches, None)
+    with pytest.raises(ValueError, match="what was that of the last"):
+        Cell.load(query, {}, None)
+    cell, found = Cell(query), list[int]()
+    for watermark in (BEGINNING, BEGINNING, 7, 8):
+        found.append(cell.step({} if found else batches, watermark).results.num_rows)
+    assert found == [0, 0, 0, 1]
+
+
+def test_rows_have_the_columns_of_their_input() -> None:
+    cell = Cell(QUERY)
+    with pytest.raises(ValueError, match="no input 'a'; there are A, B"):
+        cell.step({"a": rows(np.random.default_rng(0), 1, 0, 1)}, None)
+    with pytest.raises(ValueError, match="rows of A have the columns"):
+        cell.step({"A": pa.record_batch({"key": [1]})}, None)
+    with pytest.raises(ValueError, match=r"a time of A\.at is NULL; leave such rows out"):
+        cell.step({"A": pa.record_batch([[1], pa.array([None], pa.int64()), ["x"]], schema=SCHEMA)}, None)

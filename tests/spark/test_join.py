@@ -1,0 +1,380 @@
+"""`tw.join` against DuckDB: the query over the whole history."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import thalweg as tw
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+SECOND = 1_000_000  # microseconds
+START = 1_000_000_000 * SECOND
+BATCH_SECONDS = 10
+ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+Batches = Mapping[str, Sequence[pa.Table]]
+
+
+def made(names: Sequence[str], batches: int, rows: int, seed: int = 0, keys: int = 6) -> dict[str, list[pa.Table]]:
+    """Random rows with duplicates, NULL keys and times out of order by up to four seconds between batches."""
+    random = np.random.default_rng(seed)
+    found: dict[str, list[pa.Table]] = {}
+    for name in names:
+        for batch in range(batches):
+            times = START + batch * BATCH_SECONDS * SECOND + random.integers(0, 14 * SECOND, rows)
+            found.setdefault(name, []).append(
+                pa.table(
+                    {
+                        "k": pa.array(random.integers(0, keys, rows), mask=random.random(rows) < 0.1),
+                        "l": pa.array(random.integers(0, keys, rows).astype(str)),
+                        "m": pa.array(random.integers(0, keys, rows).astype(np.int32)),
+                        "v": random.integers(0, 1000, rows),
+                        "ts": pa.array(times, pa.timestamp("us", "UTC")),
+                    }
+                )
+            )
+    return found
+
+
+def write(batches: Batches, folder: Path) -> None:
+    """A file for each batch, oldest first for a stream that reads one at a time."""
+    for name, tables in batches.items():
+        for number, table in enumerate(tables):
+            path = folder / name / f"{number}.parquet"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            parquet.write_table(table, path)
+            os.utime(path, (10**9 + number, 10**9 + number))
+
+
+def stream(spark: SparkSession, folder: Path, name: str) -> DataFrame:
+    schema = spark.read.parquet(str(folder / name)).schema
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / name))
+
+
+def answer(
+    batches: Batches, on: str, windows: Mapping[str, int | None], *, current_at: int | None = None
+) -> Counter[tuple[Any, ...]]:
+    """The results by the values of `v`, in the order of the names; of the current join, if a watermark is given."""
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        for name, tables in batches.items():
+            connection.register(name, pa.concat_tables(tables))
+        timed = [name for name, window in windows.items() if window is not None]
+        latest = f"greatest({', '.join(f'{name}.ts' for name in timed)}, {timed[0]}.ts)"
+        conditions = [f"{latest} - {name}.ts < INTERVAL {windows[name]} SECONDS" for name in timed]
+        if current_at is not None:
+            conditions += [f"epoch_us({name}.ts) > {current_at - (windows[name] or 0) * SECOND}" for name in timed]
+        values = ", ".join(f"{name}.v" for name in batches)
+        found = connection.execute(
+            f"SELECT {values} FROM {', '.join(batches)} WHERE {on} AND {' AND '.join(conditions)}"  # noqa: S608 - ours
+        ).fetchall()
+    return Counter(found)
+
+
+def given(rows: Sequence[Any], names: Sequence[str]) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(row[f"{name}_v"] for name in names) for row in rows)
+
+
+@pytest.fixture
+def rocks(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session with the state store that stateful operators in Python need."""
+    before = str(spark.conf.get(PROVIDER))
+    spark.conf.set(PROVIDER, ROCKS)
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    yield spark
+    spark.conf.set(PROVIDER, before)
+    spark.conf.unset("spark.sql.session.timeZone")
+
+
+def run(joined: DataFrame, folder: Path) -> StreamingQuery:
+    """Run a stream to the end of its files into a folder of files."""
+    writer = joined.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
+    query = writer.trigger(availableNow=True).start(str(folder / "out"))
+    query.awaitTermination()
+    return query
+
+
+CHAIN = "A.k = B.k AND B.l = C.l"
+
+
+def test_a_chain_of_streams_with_a_residual_and_a_filter(rocks: SparkSession, tmp_path: Path) -> None:
+    batches = made("ABC", 3, 50)
+    write(batches, tmp_path)
+    on = f"{CHAIN} AND A.v < C.v + 100 AND B.v > 50"
+    windows = {"A": 8, "B": 5, "C": 12}
+    joined = tw.join(
+        {name: stream(rocks, tmp_path, name) for name in "ABC"},
+        on=on,
+        windows={name: f"{seconds} seconds" for name, seconds in windows.items()},
+        event_time="ts",
+        delay="4 seconds",
+        cells=4,
+    )
+    assert joined.columns[:2] == ["A_k", "A_l"]
+    query = run(joined, tmp_path)
+    rows = rocks.read.parquet(str(tmp_path / "out")).collect()
+    expected = answer(batches, on, windows)
+    assert expected
+    assert given(rows, "ABC") == expected
+    about = tw.explain(query).to_dict()["joins"][0]
+    assert about["shape"] == "linear"
+    assert [share["size"] for share in about["shares"]] == [2, 2]
+    assert about["results"] == len(rows)
+    assert {name: one["copies"] for name, one in about["inputs"].items()} == {"A": 2, "B": 1, "C": 2}
+    nulls = sum(table["k"].null_count for table in batches["A"])
+    assert about["inputs"]["A"]["without_key_or_time"] == nulls
+    assert about["inputs"]["A"]["rows"] == 150 - nulls
+    assert "4 cells: 2 by A.k = B.k × 2 by B.l = C.l" in str(tw.explain(joined))
+
+
+def test_a_changelog_sums_to_the_current_join_after_each_batch(rocks: SparkSession, tmp_path: Path) -> None:
+    batches = made("ABC", 3, 40)
+    write(batches, tmp_path)
+    on, windows = "A.k = B.k AND B.k = C.k", {"A": 6, "B": 9, "C": 6}
+    joined = tw.join(
+        {name: stream(rocks, tmp_path, name) for name in "ABC"},
+        on=on,
+        windows={name: f"{seconds} seconds" for name, seconds in windows.items()},
+        event_time="ts",
+        delay="4 seconds",
+        cells=3,
+        output="changelog",
+        select=["A.v", "B.v", "C.v"],
+    )
+    changes: dict[int, list[Any]] = {}
+
+    def take(frame: DataFrame, number: int) -> None:
+        changes[number] = frame.collect()
+
+    query = joined.writeStream.foreachBatch(take).trigger(availableNow=True).start()
+    query.awaitTermination()
+    current: Counter[tuple[Any, ...]] = Counter()
+    history = {name: tables[:0] for name, tables in batches.items()}
+    for progress in query.recentProgress:
+        number = progress.batchId
+        history = {name: tables[: number + 1] for name, tables in batches.items()}
+        for row in changes[number]:
+            current[row["A_v"], row["B_v"], row["C_v"]] += row["change"]
+        moment = datetime.fromisoformat(progress.eventTime["watermark"])
+        watermark = round(moment.timestamp() * SECOND) or None
+        expected = answer(history, on, windows, current_at=watermark or START - 100 * SECOND)
+        assert +current == expected
+        assert min(current.values()) >= 0
+    assert len(query.recentProgress) == 4  # the last without new rows: what expires then is taken back
+    assert any(row["change"] == -1 for row in changes[3])
+
+
+def test_late_rows_are_counted_once_and_kept_aside(rocks: SparkSession, tmp_path: Path) -> None:
+    batches = made("ABC", 3, 30)
+    late = batches["A"][0].slice(0, 7)
+    late = late.set_column(0, "k", pa.array([None, 1, 2, 3, 4, 5, 1], pa.int64()))
+    batches["A"][2] = pa.concat_tables([batches["A"][2], late])
+    write(batches, tmp_path)
+    windows = dict.fromkeys("ABC", BATCH_SECONDS)
+    joined = tw.join(
+        {name: stream(rocks, tmp_path, name).withWatermark("ts", "4 seconds") for name in "ABC"},
+        on=CHAIN,
+        windows="10 seconds",
+        event_time="ts",
+        cells=4,
+        select=["A.v", "B.v", "C.v"],
+        late=tmp_path / "late",
+    )
+    query = run(joined, tmp_path)
+    without = batches | {"A": [*batches["A"][:2], batches["A"][2].slice(0, 30)]}
+    assert given(rocks.read.parquet(str(tmp_path / "out")).collect(), "ABC") == answer(without, CHAIN, windows)
+    assert tw.explain(query).to_dict()["joins"][0]["inputs"]["A"]["late"] == 6  # the seventh has no key
+    kept = rocks.read.parquet(str(tmp_path / "late" / "A"))
+    assert sorted(kept.columns) == ["k", "ts", "v"]
+    assert Counter(row["v"] for row in kept.collect()) == Counter(late["v"].to_pylist()[1:])
+
+
+def test_a_static_table_and_a_restart(rocks: SparkSession, tmp_path: Path) -> None:
+    batches = made("AB", 4, 40)
+    table = made("T", 1, 12, seed=5)["T"][0]
+    for part, folder in ((0, "first"), (2, "second")):
+        write({name: tables[part : part + 2] for name, tables in batches.items()}, tmp_path / folder)
+    on, windows = "A.k = B.k AND B.l = T.l AND A.v > T.v", {"A": 8, "B": 8, "T": None}
+
+    def joined(cells: int) -> DataFrame:
+        return tw.join(
+            {"A": stream(rocks, tmp_path / "in", "A"), "B": stream(rocks, tmp_path / "in", "B"),
+             "T": rocks.createDataFrame(table)},
+            on=on,
+            windows="8 seconds",
+            event_time="ts",
+            delay="4 seconds",
+            select=["A.v", "B.v", "T.v"],
+            cells=cells,
+        )  # fmt: skip
+
+    write({name: tables[:2] for name, tables in batches.items()}, tmp_path / "in")
+    run(joined(2), tmp_path)
+    write(batches, tmp_path / "in")
+    with pytest.raises(Exception, match="the same cells="):
+        run(joined(3), tmp_path)
+    query = run(joined(2), tmp_path)
+    rows = rocks.read.parquet(str(tmp_path / "out")).collect()
+    expected = answer(batches | {"T": [table]}, on, windows)
+    assert expected
+    assert given(rows, "ABT") == expected
+    about = tw.explain(query).to_dict()["joins"][0]
+    assert about["results"] == len(rows)  # also those of the first run
+    assert about["inputs"]["T"]["rows"] == 12
+
+
+@pytest.mark.parametrize(
+    ("on", "cells"),
+    [
+        ("A.k = B.k AND B.l = C.l AND C.m = A.m", 4),
+        ("A.k = B.k AND A.l = C.l AND A.m = D.m", 6),
+        ("A.k = B.k AND B.k = C.k AND C.k = D.k", 3),
+        ("A.k = B.k AND A.l = B.l AND B.m = C.m", 1),
+    ],
+)
+def test_batch_jobs(rocks: SparkSession, on: str, cells: int) -> None:
+    names = [name for name in "ABCD" if f"{name}." in on]
+    batches = made(names, 1, 60, seed=cells)
+    windows: dict[str, int | None] = dict.fromkeys(names, 5) | {"C": None}
+    joined = tw.join(
+        {name: rocks.createDataFrame(tables[0]) for name, tables in batches.items()},
+        on=on,
+        windows={name: None if seconds is None else f"{seconds} seconds" for name, seconds in windows.items()},
+        event_time={name: "ts" for name in names if name != "C"},
+        cells=cells,
+    )
+    expected = answer(batches, on, windows)
+    assert expected
+    assert given(joined.collect(), names) == expected
+    assert tw.explain(joined).to_dict()["joins"][0]["results"] == expected.total()
+
+
+def test_windows_by_count_wait_for_the_watermark(rocks: SparkSession, tmp_path: Path) -> None:
+    batches = made("AB", 3, 30)
+    write(batches, tmp_path)
+    options: dict[str, Any] = {
+        "on": "A.k = B.k",
+        "windows": {"A": "2 rows", "B": "6 seconds"},
+        "event_time": "ts",
+        "select": ["A.v", "B.v"],
+        "cells": 2,
+    }
+    streams = {name: stream(rocks, tmp_path, name) for name in "AB"}
+    query = run(tw.join(streams, **options, delay="4 seconds"), tmp_path)
+    rows = rocks.read.parquet(str(tmp_path / "out")).collect()
+    watermark = query.recentProgress[-1].eventTime["watermark"]
+    passed = {name: rocks.read.parquet(str(tmp_path / name)).where(f"ts < timestamp'{watermark}'") for name in "AB"}
+    expected = tw.join(passed, **options).collect()
+    assert expected
+    assert given(rows, "AB") == given(expected, "AB")
+
+
+def test_keys_of_all_types_match_as_in_spark(rocks: SparkSession) -> None:
+    left = rocks.sql(
+        "SELECT * FROM VALUES (1, double('NaN'), 'a', DATE'2020-01-01', X'01', 1.5BD, true), "
+        "(2, double('-0.0'), 'b', NULL, X'02', 2.5BD, false) "
+        "AS t(i, d, s, day, bin, dec, flag)"
+    ).selectExpr("*", "cast(i as smallint) as small", "timestamp_micros(i) as ts")
+    right = left.withColumn("d", left["d"] + 0.0).withColumn("small", left["i"])
+    joined = left
+    for key, matches in (("d", 2), ("s", 2), ("day", 1), ("bin", 2), ("dec", 2), ("flag", 2), ("small", 2), ("ts", 2)):
+        joined = tw.join({"L": left, "R": right}, on=f"L.{key} = R.{key}", windows="1 day", event_time="ts", cells=2)
+        assert joined.count() == matches, key
+    assert dict(joined.dtypes)["L_small"] == "smallint"
+    assert {row["L_day"] for row in joined.collect()} == {row["day"] for row in left.collect()}
+
+
+def test_names_and_columns_of_the_result(rocks: SparkSession) -> None:
+    left = rocks.sql("SELECT 1 AS Id, 'x' AS `a b`, timestamp_micros(5) AS ts, 9 AS unused")
+    right = rocks.sql("SELECT 1L AS id, array(1, 2) AS list, timestamp_micros(7) AS ts")
+    joined = tw.join(
+        {"L": left, "R": right},
+        on="L.ID = R.id AND R.ts >= L.ts + INTERVAL 2 MICROSECONDS",
+        windows="1 second",
+        event_time="ts",
+        select=["L.`a b` AS text", "R.*", "L.id"],
+    )
+    assert joined.dtypes == [
+        ("text", "string"),
+        ("R_id", "bigint"),
+        ("R_list", "array<int>"),
+        ("R_ts", "timestamp"),
+        ("L_Id", "int"),
+    ]
+    assert [
+        tuple(row) for row in joined.selectExpr("text", "R_id", "R_list", "unix_micros(R_ts)", "L_Id").collect()
+    ] == [("x", 1, [1, 2], 7, 1)]
+    about = tw.explain(joined).to_dict()["joins"][0]
+    assert about["inputs"]["L"]["columns"] == ["Id", "a b", "ts"]
+    assert json.dumps(about)
+
+
+GOOD: dict[str, Any] = {"on": "a.k = b.k", "windows": "1 minute", "event_time": "ts"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"on": "a.k = c.k"}, "'c.k' is of no stream in the join.* There are: a, b"),
+        ({"on": "a.key = b.k"}, "a has no column 'key'.*It has: k, s, ts, n"),
+        ({"on": "k = b.k"}, "of which stream is 'k'"),
+        ({"on": "a.k = a.n"}, "a self-join needs a name for each use"),
+        ({"on": "a.k = b.s"}, "a.k is bigint, b.s is string. Cast one"),
+        ({"on": "a.k < b.k"}, "do not connect all inputs|at least one"),
+        ({"on": "a.k = b.k AND"}, "does not parse"),
+        ({"on": "a.k = b.k AND a.s LIKE b.s"}, "'a.s LIKE b.s' is not supported between streams"),
+        ({"on": "a.k = b.k AND a.x.y = b.k"}, "is a part of a column"),
+        ({"windows": None}, "what is the window of a"),
+        ({"windows": {"a": "1 minute"}}, "what is the window of b"),
+        ({"windows": {"a": "1 minute", "c": "1 minute"}}, "windows names 'c'"),
+        ({"windows": "1 fortnight"}, "the window of a is '1 fortnight'; write it like '10 minutes'"),
+        ({"event_time": {"a": "ts"}}, "what is the event time of b"),
+        ({"event_time": "time"}, "the event time of a is 'time', which it does not have"),
+        ({"event_time": "k"}, "the event time a.k is bigint; make it a timestamp"),
+        ({"select": "a.k"}, r"write select=\['a.k'\]"),
+        ({"select": ["a.k + 1"]}, "is no column"),
+        ({"select": ["a.k AS x", "b.k AS x"]}, "would be called 'x'"),
+        ({"output": "complete"}, "'append' or 'changelog'"),
+        ({"planner": "best"}, "there is no planner 'best'"),
+        ({"policy": "best"}, "there is no policy 'best'"),
+        ({"cells": 0}, "cells is a number of 1 or more"),
+        ({"rates": {"c": 1}}, "rates names 'c'"),
+        ({"rates": {"a": 0}}, "the rate of a is a number above 0"),
+    ],
+)
+def test_errors_say_what_to_write(spark: SparkSession, changed: dict[str, Any], message: str) -> None:
+    frame = spark.sql("SELECT 1L AS k, 's' AS s, current_timestamp() AS ts, 2L AS n")
+    with pytest.raises((ValueError, TypeError), match=message):
+        tw.join({"a": frame, "b": frame}, **GOOD | changed)
+
+
+def test_errors_of_streams_say_what_to_write(spark: SparkSession) -> None:
+    table = spark.sql("SELECT 1L AS value, current_timestamp() AS timestamp, current_timestamp() AS other")
+    rate = spark.readStream.format("rate").load()
+    good: dict[str, Any] = {"on": "a.value = b.value", "event_time": "timestamp"}
+    with pytest.raises(ValueError, match=r"spark\.conf\.set\('.*providerClass', '.*RocksDB"):
+        tw.join({"a": rate, "b": rate}, windows="1 minute", **good)
+    with pytest.raises(ValueError, match="b is static in a streaming query"):
+        tw.join({"a": rate, "b": table}, windows={"a": "1 minute", "b": "1 minute"}, **good)
+    marked = rate.selectExpr("*", "timestamp AS other").withWatermark("other", "1 minute")
+    with pytest.raises(ValueError, match="a has a watermark on 'other'"):
+        tw.join({"a": marked, "b": rate}, windows="1 minute", **good)
+    with pytest.raises(ValueError, match="two or more DataFrames"):
+        tw.join({"a": rate}, windows="1 minute", **good)
+    with pytest.raises(ValueError, match=r"no tw\.where or tw\.join"):
+        tw.explain(table)
