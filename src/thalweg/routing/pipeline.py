@@ -22,7 +22,7 @@ from thalweg.routing.class_router import ClassRouter, Columns
 
 FIRST_BATCH = 2500  # rows of a batch until classifiers were looked for once: so many rows later they are in use
 NEW_SHARE = 0.2  # of the filters' own time that profiling may take until classifiers were looked for once
-CHOOSE_SHARE = 0.02  # of the filters' own time that choosing classifiers may take, but for the first time
+CHOOSE_SHARE = 0.01  # of the filters' own time that choosing classifiers may take, but for the first time
 
 
 class RoutedPipeline(Pipeline):
