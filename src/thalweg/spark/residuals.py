@@ -152,7 +152,7 @@ def _equal(one: Any, other: Any) -> Any:  # noqa: ANN401 - columns or scalars
 def _less(one: Any, other: Any) -> Any:  # noqa: ANN401 - columns or scalars
     found = pc.less(one, other)
     if pa.types.is_floating(other.type):
-        number = pc.invert(pc.is_nan(one)) if pa.types.is_floating(one.type) else pa.scalar(value=True)
+        number = pc.invert(pc.is_nan(one)) if pa.types.is_floating(one.type) else pc.equal(one, one)
         found = pc.or_kleene(found, pc.and_kleene(number, pc.is_nan(other)))
     return found
 

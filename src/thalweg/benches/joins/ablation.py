@@ -18,7 +18,7 @@ SURVIVING = (0.01, 0.05, 0.2, 0.5)  # shares of the hub's rows
 LEAVES = ("B", "C", "D")
 
 
-def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, batches: int = BATCHES) -> list[Result]:
+def measure(spark: SparkSession | None, tick: Tick, *, rows: int = ROWS, batches: int = BATCHES) -> list[Result]:
     """Probes and intermediate combinations of a hub with three leaves, with and without drop-probing."""
     del spark  # what is counted is the cell's work
     results = []

@@ -45,7 +45,7 @@ def make_workload(rows: int, phase: int) -> Workload:
 
 
 def measure(
-    spark: SparkSession, tick: Tick, *, rows: int = ROWS, phase: int = PHASE, rounds: int = ROUNDS
+    spark: SparkSession | None, tick: Tick, *, rows: int = ROWS, phase: int = PHASE, rounds: int = ROUNDS
 ) -> list[Result]:
     """A cell that adapts against each ranking of the leaves that never changes, and the best one of each phase."""
     del spark  # what is measured here is the orders

@@ -21,7 +21,7 @@ PARTS = 5  # in which windows are filled
 
 
 def measure(
-    spark: SparkSession, tick: Tick, *, rows: int = ROWS, batches: int = BATCHES, rounds: int = ROUNDS
+    spark: SparkSession | None, tick: Tick, *, rows: int = ROWS, batches: int = BATCHES, rounds: int = ROUNDS
 ) -> list[Result]:
     """One cell with full windows of either size, in turn."""
     del spark  # what grows is the cell
