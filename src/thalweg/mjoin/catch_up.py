@@ -32,7 +32,7 @@ def catch_up(cell: Cell, present: Collection[int], missing: Mapping[int, bytes],
     for window in cell._windows.values():  # noqa: SLF001 - a part of the cell that has a file of its own
         for segment in window.segments:
             if segment.number is not None and segment.number not in present:
-                _let_go(window, segment)
+                _let_go(window, segment, -FOREVER if watermark is None else watermark)
     arrived = []
     for number, data in missing.items():
         name, rows = unpack(cell.query, data)
@@ -44,7 +44,8 @@ def catch_up(cell: Cell, present: Collection[int], missing: Mapping[int, bytes],
     cell.watermark = watermark
 
 
-def _let_go(window: Window, segment: Segment) -> None:
+def _let_go(window: Window, segment: Segment, watermark: int) -> None:
     """Make rows expired, whatever their time: the next step removes them."""
-    window.set_deadlines(segment.numbers, np.full(segment.rows, -FOREVER))
+    if segment.latest > watermark:  # else they are by themselves
+        window.set_deadlines(segment.numbers, np.full(segment.rows, -FOREVER))
     segment.number, segment.bytes = None, 0
