@@ -511,5 +511,5 @@ def test_a_wrong_result_names_the_predicate(numbers: DataFrame) -> None:
 
 
 def test_there_is_nothing_to_explain_elsewhere(numbers: DataFrame) -> None:
-    with pytest.raises(ValueError, match=r"no tw\.where of this program is in the plan"):
+    with pytest.raises(ValueError, match=r"no tw\.where or tw\.join of this program is in the plan"):
         tw.explain(numbers)

@@ -63,7 +63,7 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = PHASE_ROWS, rounds: 
     frame, small = (spark.range(0, size, 1, PARTITIONS) for size in (total, total // 20))
 
     def half(number: int) -> Tick:
-        return lambda done, all_of_it: tick(number * all_of_it + done, 2 * all_of_it)
+        return lambda done, total: tick(100 * number + 100 * done // total, 200)
 
     found = compete(NAME, frame, contenders, rounds, half(0), note, small=small)
     quiet = predicates_of(tests[0])
