@@ -15,10 +15,12 @@ from thalweg.ordering.once import Once
 from thalweg.ordering.types import Floats, Integers
 
 
-def greedy_order(masks: ArrayLike, costs: ArrayLike, required: Integers | None = None) -> tuple[int, ...]:
+def greedy_order(
+    masks: ArrayLike, costs: ArrayLike, required: Integers | None = None, prior: float = 0.0
+) -> tuple[int, ...]:
     """The order in which each next filter drops most, per cost, of what those before it let through.
 
-    Ties go to the filter with the lower number.
+    Ties go to the filter with the lower number. Each is thought to drop `prior` tuples besides.
 
     >>> greedy_order([0b0100, 0b1110, 0b0001, 0b0100, 0b1011, 0b1110], costs=[1, 1, 1, 1])
     (2, 0, 1, 3)
@@ -27,7 +29,7 @@ def greedy_order(masks: ArrayLike, costs: ArrayLike, required: Integers | None =
     alive, placed, order = np.asarray(masks, np.int64), 0, list[int]()
     needed = np.zeros(each.size, np.int64) if required is None else required
     while len(order) < each.size:
-        ranks = drop_counts(alive, each.size) / each
+        ranks = (drop_counts(alive, each.size) + prior) / each
         ranks[order] = -1.0
         ranks[(needed & ~np.int64(placed)) != 0] = -1.0
         best = int(np.argmax(ranks))

@@ -158,7 +158,7 @@ class Where:
             costs = np.array(self.policy.options["costs"], np.float64)
         now = time.time()
         profile = Profile(len(costs), max(masks.size, 1), costs=costs)
-        profile.insert(masks, np.broadcast_to(costs, (masks.size, costs.size)), now)
+        profile.insert(masks, None, now)
         self.learned = Learned(self.key, list(self.names), [], profile, costs=costs.tolist())
         self.learned.inner = [(one, list(order)) for one, order in inner.items()]
         self.choose_by(profile, f"sampled {masks.size:,} rows, {sampled.how}")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NAME = "python-costly"
-ROWS, ROUNDS = 500_000, 5
+ROWS, ROUNDS, FAR_ROUNDS = 500_000, 11, 3  # more rounds for those that are close
 UNIT_SECONDS = 0.35e-6
 COSTS = (40, 4, 20, 2, 10, 1)
 KEEPS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
@@ -39,20 +39,29 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, rounds: int = 
     def thalweg(frame: DataFrame) -> DataFrame:
         return tw.where(frame, *written)
 
-    contenders = {
+    far = {
         THALWEG: thalweg,
-        AGAIN: thalweg,
         CONJUNCTION: lambda frame: plain.conjunction(frame, worst),
         WRITTEN: lambda frame: plain.chain(frame, worst),
+    }
+    close = {
+        THALWEG: thalweg,
+        AGAIN: thalweg,
         CHAIN: lambda frame: plain.chain(frame, best),
         BY_HAND: lambda frame: plain.chain(frame, [InOrder(best)]),
         AS_WRITTEN: lambda frame: tw.where(frame, *ideal, policy="as-written"),
     }
     note = f"{rows:,} rows, cold, written worst first, a cost of 1 is about {UNIT_SECONDS * 1e6} µs"
     frame, small = spark.range(0, rows, 1, 2), spark.range(0, rows // 20, 1, 2)
-    found = compete(NAME, frame, contenders, rounds, tick, note, small=small)
+
+    def half(number: int) -> Tick:
+        return lambda done, total: tick(100 * number + 100 * done // total, 200)
+
+    slow = compete(NAME, frame, far, min(rounds, FAR_ROUNDS), half(0), note, small=small)
+    found = compete(NAME, frame, close, rounds, half(1), note, small=small)
     return [
-        found.faster(CONJUNCTION, 5),
+        slow.faster(CONJUNCTION, 5),
+        slow.faster(WRITTEN, 1),
         found.faster(CHAIN, 1.1),
         found.faster(found.best(BY_HAND, AS_WRITTEN), 0.95),
         found.control(),
