@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,7 @@ LARGEST_SLICE = 32  # times it is doubled
 SLICE_SECONDS = 10e-3  # that a slice takes, so that an order that has become bad does not run for long
 LEAST_SECONDS = 1e-9
 STEADY = 1000  # rows after which the time a row takes is known
+PROFILE_SHARE = 0.005  # of the filters' own time that profiling may take, once the policy has had a look
 MOST_RESTARTS = 20  # that are remembered
 FIRST_LOOK = 64  # profile tuples that are made whatever they cost
 
@@ -58,8 +59,6 @@ class Pipeline:
     (1, 0)
     """
 
-    profile_share: ClassVar[float] = 0.005  # of the filters' own time, for profiling once the policy has had a look
-
     def __init__(
         self,
         policy: Policy,
@@ -87,6 +86,7 @@ class Pipeline:
         self._recent_rows = self._recent_seconds = self._spent = 0.0
         self._began = 0.0, 0.0  # the filters' and the profiling's time when there was nothing to know yet
         self._start = 0  # of the slice in its batch
+        self._share = PROFILE_SHARE
         self._watches = tuple(Stopwatch() for _ in filters)
 
     @property
@@ -187,7 +187,7 @@ class Pipeline:
         """Whether profiling has stayed within its share; where filters are cheap, their order matters little."""
         if len(self.policy.profile) < FIRST_LOOK:
             return True
-        return self.profile_seconds - self._began[1] <= self.profile_share * (self._spent - self._began[0])
+        return self.profile_seconds - self._began[1] <= self._share * (self._spent - self._began[0])
 
     def _profile(self, rows: Rows, profiled: list[tuple[int, tuple[int, ...], Integers]]) -> None:
         """Evaluate chosen rows on what the policy asks for, and show it the outcome in the rows' order."""

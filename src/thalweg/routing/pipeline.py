@@ -9,19 +9,20 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from thalweg.ordering.pipeline import Filter, Pipeline, Rows
+from thalweg.ordering.pipeline import PROFILE_SHARE, Filter, Pipeline, Rows
 from thalweg.ordering.stopwatch import SINGLES
 from thalweg.ordering.types import Booleans, Floats, Integers
 from thalweg.routing.class_router import ClassRouter, Columns
 
 FIRST_BATCH = 2500  # rows of a batch until classifiers were looked for once: so many rows later they are in use
 NEW_SHARE = 0.2  # of the filters' own time that profiling may take until classifiers were looked for once
+ENOUGH = 128  # profile tuples for one order, until classifiers were looked for once
+CLASS_SHARE = 0.01  # that it may take while there are classes, each of which has an order to learn
 CHOOSE_SHARE = 0.01  # of the filters' own time that choosing classifiers may take, but for the first time
 
 
@@ -51,8 +52,6 @@ class RoutedPipeline(Pipeline):
     >>> pipeline.evaluations - before  # one filter a row
     1000
     """
-
-    profile_share: ClassVar[float] = 0.01  # there is more to learn than one order
 
     def __init__(
         self,
@@ -165,11 +164,13 @@ class RoutedPipeline(Pipeline):
 
     def _may_profile(self) -> bool:
         """Until classifiers were looked for once, profiling may take more than its share: the sooner, the better."""
+        self._share = PROFILE_SHARE if self.router.classifier is None else CLASS_SHARE
         is_new = not self._has_looked and self.profile_seconds <= NEW_SHARE * float(self.seconds.sum())
         return is_new or super()._may_profile()
 
     def _learn(self, places: Integers, masks: Integers, times: Floats) -> None:
-        if self._rows is None:  # one order: it learns at once, also within a batch
+        # One order learns at once, also within a batch; but the many tuples that tell classes are more than it needs.
+        if self._rows is None and (self._has_looked or len(self.policy.profile) < ENOUGH):
             super()._learn(places, masks, times)
         self._profiled.append((places + self._start if self._rows is None else self._rows[places], masks, times))
 
