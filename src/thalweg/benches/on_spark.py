@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +11,18 @@ from thalweg.results import Result
 if TYPE_CHECKING:
     from thalweg.benches import Progress
 
+DEFAULTS = {"spark.driver.memory": "4g"}
 STEPS = 100  # of progress that a scenario counts for
 
 
-def run_scenarios(package: str, scenarios: tuple[str, ...], progress: Progress) -> list[Result]:
-    """Measure scenarios of a package, one after the other, in one session."""
+def run_scenarios(
+    package: str, scenarios: tuple[str, ...], progress: Progress, settings: Mapping[str, Any] = DEFAULTS
+) -> list[Result]:
+    """Measure scenarios of a package, one after the other, in one session with these settings."""
     from thalweg.spark.session import local_session
 
     progress(0, STEPS * len(scenarios), "starts Spark")
-    conf: dict[str, Any] = {"spark.driver.memory": "4g"}
-    spark = local_session(f"thalweg-bench-{package.rpartition('.')[2]}", **conf)
+    spark = local_session(f"thalweg-bench-{package.rpartition('.')[2]}", **settings)
     results: list[Result] = []
     for number, name in enumerate(scenarios):
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from thalweg.benches.filters.race import THALWEG, Tick, race
-from thalweg.benches.joins.streams import chained_join, files, run, thalweg_join
+from thalweg.benches.filters.race import Tick
+from thalweg.benches.joins.streams import SPARK, against_spark
 from thalweg.benches.joins.work import FILL, Keys, Workload, random_batches
 from thalweg.results import Result
 
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
 
 NAME = "chain"
 ROWS, WINDOW, BATCHES = 50_000, 10, 3
-SPARK = "Spark's chained joins"
 
 
 def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, batches: int = BATCHES) -> list[Result]:
@@ -32,11 +30,4 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, batches: int =
         window=WINDOW,
         batches=random_batches(streams, batches, FILL),
     )
-    with files(workload) as folder:
-        contenders = {
-            THALWEG: partial(run, spark, folder, workload, thalweg_join),
-            SPARK: partial(run, spark, folder, workload, chained_join(workload.names)),
-        }
-        note = f"4 streams, {rows:,} rows a stream and batch, windows of {WINDOW} batches, {batches} batches counted"
-        found = race(NAME, contenders, 1, tick, note)
-    return [found.faster(SPARK, 4)]
+    return [against_spark(spark, tick, NAME, workload).faster(SPARK, 4)]

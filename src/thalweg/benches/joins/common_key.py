@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from thalweg.benches.filters.race import AGAIN, THALWEG, Tick, race
-from thalweg.benches.joins.streams import chained_join, files, run, thalweg_join
+from thalweg.benches.joins.streams import SPARK, chained_join, files, run, thalweg_join
 from thalweg.benches.joins.work import FILL, Keys, Workload, random_batches
 from thalweg.results import Result, at_most
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 NAME = "common-key"
 STREAMS = ("A", "B", "C", "D")
 ROWS, WINDOW, BATCHES = 100_000, 10, 3  # rows a stream and batch; batches a window; batches that count
-SPARK = "Spark's chained joins"
 
 
 def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, batches: int = BATCHES) -> list[Result]:

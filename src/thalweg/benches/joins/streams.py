@@ -6,12 +6,13 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyarrow import parquet
 
-from thalweg.benches.filters.race import Run
+from thalweg.benches.filters.race import THALWEG, Race, Run, Tick, race
 from thalweg.benches.joins.work import FILL, Workload
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"  # what docs/join.md recommends
 DELAY = "1 second"
+SPARK = "Spark's chained joins"
 
 Streams = dict[str, "DataFrame"]
 Make = Callable[["SparkSession", Streams, Workload], "DataFrame"]
@@ -37,6 +39,20 @@ def files(workload: Workload) -> Iterator[str]:
                 parquet.write_table(table, path)
                 os.utime(path, (10**9 + number, 10**9 + number))  # Spark reads the oldest first
         yield folder
+
+
+def against_spark(spark: SparkSession, tick: Tick, scenario: str, workload: Workload) -> Race:
+    """`tw.join` and Spark's own joins in turns."""
+    with files(workload) as folder:
+        contenders = {
+            THALWEG: partial(run, spark, folder, workload, thalweg_join),
+            SPARK: partial(run, spark, folder, workload, chained_join(workload.names)),
+        }
+        note = (
+            f"{len(workload.names)} streams, {workload.batches[-1][workload.names[0]].num_rows:,} rows a stream and "
+            f"batch, windows of {workload.window} batches, {len(workload.batches) - len(FILL)} batches counted"
+        )
+        return race(scenario, contenders, 1, tick, note)
 
 
 def run(spark: SparkSession, folder: str, workload: Workload, make: Make, about: dict[str, Any] | None = None) -> Run:
