@@ -307,8 +307,8 @@ def order_of(kept: DataFrame) -> list[str]:
 
 def test_a_disjunction_in_spark_asks_first_who_accepts_most(numbers: DataFrame, tmp_path: Path) -> None:
     rarely, mostly = tw.regex("s", "77$"), tw.regex("s", "[0-8]$")
-    for _ in range(2):  # the second run knows from the first
-        kept = tw.where(numbers, tw.any_of(rarely, mostly), state=tmp_path, sample=None if _ else True)
+    for sample in (True, None):  # the second run knows from the first
+        kept = tw.where(numbers, tw.any_of(rarely, mostly), state=tmp_path, sample=sample)
         about = tw.explain(kept).to_dict()["wheres"][0]["predicates"][0]
         assert about["members"] == [mostly.name, rarely.name]
         assert f"{mostly.name} or {rarely.name}" in str(tw.explain(kept))

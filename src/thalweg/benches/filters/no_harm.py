@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thalweg.benches.filters import plain
-from thalweg.benches.filters.race import AGAIN, THALWEG, Make, Race, Tick, compete
+from thalweg.benches.filters.race import AGAIN, THALWEG, Make, Race, Tick, compete, part_of
 from thalweg.benches.filters.work import Function, InOrder, bytes_of, expected_cost, predicates_of, tests_of
 from thalweg.ordering.types import Booleans, Integers
 from thalweg.results import Result
@@ -71,11 +71,8 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int | None = None, rounds:
         }
         frame = spark.range(0, size, 1, 2)
 
-        def part(done: int, total: int) -> None:
-            tick(number * total + done, 5 * total)
-
         turns = rounds or tiny_rounds or ROUNDS
-        return compete(NAME, frame, contenders, turns, part, f"{size:,} rows, cold", label=label)
+        return compete(NAME, frame, contenders, turns, part_of(tick, number, 5), f"{size:,} rows, cold", label=label)
 
     ordered = case(0, "written order best", _python(best), rows or ROWS)
     cheap = case(1, "cheap predicates", _python(CHEAP), rows or CHEAP_ROWS)

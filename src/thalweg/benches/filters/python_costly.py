@@ -7,7 +7,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 from thalweg.benches.filters import plain
-from thalweg.benches.filters.race import AGAIN, THALWEG, Tick, compete
+from thalweg.benches.filters.race import AGAIN, THALWEG, Tick, compete, part_of
 from thalweg.benches.filters.work import InOrder, bytes_of, expected_cost, predicates_of, tests_of
 from thalweg.results import Result
 
@@ -54,11 +54,8 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, rounds: int = 
     note = f"{rows:,} rows, cold, written worst first, a cost of 1 is about {UNIT_SECONDS * 1e6} µs"
     frame, small = spark.range(0, rows, 1, 2), spark.range(0, rows // 20, 1, 2)
 
-    def half(number: int) -> Tick:
-        return lambda done, total: tick(100 * number + 100 * done // total, 200)
-
-    slow = compete(NAME, frame, far, min(rounds, FAR_ROUNDS), half(0), note, small=small)
-    found = compete(NAME, frame, close, rounds, half(1), note, small=small)
+    slow = compete(NAME, frame, far, min(rounds, FAR_ROUNDS), part_of(tick, 0, 2), note, small=small)
+    found = compete(NAME, frame, close, rounds, part_of(tick, 1, 2), note, small=small)
     return [
         slow.faster(CONJUNCTION, 5),
         slow.faster(WRITTEN, 1),

@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from thalweg.benches.filters import plain
-from thalweg.benches.filters.race import AGAIN, THALWEG, Make, Tick, compete
+from thalweg.benches.filters.race import AGAIN, THALWEG, Make, Tick, compete, part_of
 from thalweg.benches.filters.work import ByPhase, InOrder, bytes_of, expected_cost, predicates_of, tests_of
 from thalweg.results import Result
 
@@ -62,10 +62,7 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = PHASE_ROWS, rounds: 
     note = f"{len(SHIFTS)} phases of {rows:,} rows over {PARTITIONS} partitions, cold, both others fused by hand"
     frame, small = (spark.range(0, size, 1, PARTITIONS) for size in (total, total // 20))
 
-    def half(number: int) -> Tick:
-        return lambda done, total: tick(100 * number + 100 * done // total, 200)
-
-    found = compete(NAME, frame, contenders, rounds, half(0), note, small=small)
+    found = compete(NAME, frame, contenders, rounds, part_of(tick, 0, 2), note, small=small)
     quiet = predicates_of(tests[0])
     steady: dict[str, Make] = {
         THALWEG: partial(thalweg, predicates=quiet),
@@ -73,7 +70,7 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = PHASE_ROWS, rounds: 
         WATCHED: partial(thalweg, drift="bcs", predicates=quiet),
     }
     note = f"{total:,} rows over {PARTITIONS} partitions, cold"
-    still = compete(NAME, frame, steady, 2 * rounds, half(1), note, small=small, label="nothing changes")
+    still = compete(NAME, frame, steady, 2 * rounds, part_of(tick, 1, 2), note, small=small, label="nothing changes")
     return [
         found.faster(STATIC, 1.5),
         found.faster(CLAIRVOYANT, 0.9),

@@ -25,6 +25,11 @@ THALWEG, AGAIN = "Thalweg", "Thalweg again"
 CONTROL = (0.95, 1.05)
 
 
+def part_of(tick: Tick, number: int, parts: int) -> Tick:
+    """How far one of several races that follow one another is, told as how far all of them are."""
+    return lambda done, total: tick(100 * number + 100 * done // total, 100 * parts)
+
+
 class Run(NamedTuple):
     """What one run of a contender gave: how many rows are kept, the sum of their ids, and the time it took."""
 
