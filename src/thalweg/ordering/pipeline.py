@@ -20,10 +20,13 @@ from thalweg.ordering.types import Booleans, Floats, Integers
 
 FIRST_SLICE = 64  # rows of the first slice after some single ones; then doubled: a bad first order meets few rows
 LARGEST_SLICE = 32  # times it is doubled
-SLICE_SECONDS = 10e-3  # that a slice takes, so that an order that has become bad does not run for long
+SLICE_SECONDS = 10e-3  # that the first slice of a batch takes: an order that has become bad does not run for long
+NEXT_SECONDS = 20e-3  # that those after it take, which have shown that it has not
 LEAST_SECONDS = 1e-9
 STEADY = 1000  # rows after which the time a row takes is known
 PROFILE_SHARE = 0.005  # of the filters' own time that profiling may take, once the policy has had a look
+TELL_SLICES = 10  # of which the policy is told at once, as telling takes as long as a filter, unless one is unusual:
+UNUSUAL_SHARE, UNUSUAL_TIME = 0.05, 1.5  # the share that is dropped differs by so much, or the time by such a factor
 MOST_RESTARTS = 20  # that are remembered
 FIRST_LOOK = 64  # profile tuples that are made whatever they cost
 
@@ -88,6 +91,8 @@ class Pipeline:
         self._start = 0  # of the slice in its batch
         self._share = PROFILE_SHARE
         self._watches = tuple(Stopwatch() for _ in filters)
+        self._untold: list[tuple[list[int], list[int], list[float]]] = []  # what slices have shown since it was told
+        self._usual = [(0.0, 0.0)] * len(filters)  # the share that each drops, and what a row takes, when last told
 
     @property
     def evaluations(self) -> int:
@@ -115,7 +120,7 @@ class Pipeline:
         kept = np.zeros(len(rows), np.bool_)
         start = 0
         while start < len(rows):
-            stop = start + self._slice_size(len(rows) - start)
+            stop = start + self._slice_size(len(rows) - start, NEXT_SECONDS if start else SLICE_SECONDS)
             self._start = start
             if start == 0 and stop >= len(rows):
                 return self._keep(rows)
@@ -123,14 +128,14 @@ class Pipeline:
             start = stop
         return kept
 
-    def _slice_size(self, most: int) -> int:
+    def _slice_size(self, most: int, seconds: float) -> int:
         """How many rows to take at once: few at first, and then as many as take a while."""
         self._slices += 1
         if self._slices <= SINGLES:
             return 1
         size = FIRST_SLICE << min(self._slices - SINGLES - 1, LARGEST_SLICE)
         if self.tuples > STEADY:
-            size = min(size, int(SLICE_SECONDS * self._recent_rows / max(self._recent_seconds, LEAST_SECONDS)) + 1)
+            size = min(size, int(seconds * self._recent_rows / max(self._recent_seconds, LEAST_SECONDS)) + 1)
         return most if size > most // 2 else size
 
     def _keep(self, rows: Rows) -> Booleans:
@@ -165,14 +170,38 @@ class Pipeline:
             before = self._clock()
             self._profile(rows, profiled)
             self.profile_seconds += self._clock() - before
-        policy.observe(evaluated, dropped, seconds)
-        if policy.moved:
-            self._start_over()
+        shown = evaluated, dropped, seconds
+        is_unusual = self._is_unusual(*shown)
+        if is_unusual:  # what came before it is told apart
+            self._tell()
+        self._untold.append(shown)
+        if is_unusual or len(self._untold) >= TELL_SLICES:
+            self._tell()
         if alive is None:
             return np.ones(len(rows), np.bool_)
         result = np.zeros(len(rows), np.bool_)
         result[alive] = True
         return result
+
+    def _is_unusual(self, evaluated: list[int], dropped: list[int], seconds: list[float]) -> bool:
+        """Whether a slice is unlike those that the policy was told of last."""
+        for count, gone, spent, (share, pace) in zip(evaluated, dropped, seconds, self._usual, strict=True):
+            if count and (abs(gone / count - share) > UNUSUAL_SHARE or spent > UNUSUAL_TIME * pace * count):
+                return True
+        return False
+
+    def _tell(self) -> None:
+        """Let the policy learn from what ordinary processing has shown."""
+        if not self._untold:
+            return
+        shown = [[sum(one) for one in zip(*each, strict=True)] for each in zip(*self._untold, strict=True)]
+        self._untold.clear()
+        self._usual = [
+            (gone / (count or 1), seconds / (count or 1)) for count, gone, seconds in zip(*shown, strict=True)
+        ]
+        self.policy.observe(*shown)
+        if self.policy.moved:
+            self._start_over()
 
     def _start_over(self) -> None:
         """Something has changed: what was learnt misleads. Learn anew, with few rows at a time until that is done."""

@@ -71,6 +71,7 @@ class RoutedPipeline(Pipeline):
         self._has_looked = False  # whether classifiers were looked for
         self._columns: Columns = {}
         self._rows: Integers | None = None  # of the class that runs; None: all
+        self._profiles = False  # whether the batch that is split by class is profiled
         self._profiled: list[tuple[Integers, Integers, Floats]] = []  # in this batch, until it is over
         self._few = (-1, 0)  # profile tuples when it was last asked how many rows are too few, and the answer
 
@@ -115,16 +116,19 @@ class RoutedPipeline(Pipeline):
     def _keep_by_class(self, rows: Rows, columns: Columns) -> tuple[Booleans, float]:
         """Run each class's rows in its order; returns what splitting cost, too, in the unit of the costs."""
         router, sampler = self.router, self.router.overall.sampler
+        self._tell()  # what is of one order
         before, counts = self._clock(), (self.evaluated.copy(), self.dropped.copy(), self.seconds.copy())
         parts = self._parts(router.classify(columns))
         split = self._clock() - before
         kept = np.zeros(len(rows), np.bool_)
+        self._profiles = self._may_profile()
         # What one class shows is no movement of the stream: the sampler looks at all classes together.
         adaptive, sampler.adaptive = sampler.adaptive, False
         try:
             for number, places in parts:
                 self.policy, self._rows, self._start = router.policies[number], places, 0
                 kept[places] = self._keep(rows[places])
+                self._tell()
         finally:
             self.policy, self._rows, sampler.adaptive = router.overall, None, adaptive
         self.split_seconds += split
@@ -164,6 +168,8 @@ class RoutedPipeline(Pipeline):
 
     def _may_profile(self) -> bool:
         """Until classifiers were looked for once, profiling may take more than its share: the sooner, the better."""
+        if self._rows is not None:  # all classes of a batch or none, or the first would be all that is known
+            return self._profiles
         self._share = PROFILE_SHARE if self.router.classifier is None else CLASS_SHARE
         is_new = not self._has_looked and self.profile_seconds <= NEW_SHARE * float(self.seconds.sum())
         return is_new or super()._may_profile()

@@ -62,5 +62,5 @@ def alone(rows: int, batches: int, rounds: int, tick: Tick) -> Result:
     cell(None)  # compiles what there is to compile
     contenders = {THALWEG: partial(cell, None)} | {name: partial(cell, orders) for name, orders in fixed.items()}
     note = f"one cell, {batches} batches of {rows:,} rows a stream, processor time"
-    found = race(NAME, contenders, rounds, tick, note, "one cell")
+    found = race(NAME, contenders, rounds, tick, note, label="one cell")
     return found.faster(found.best(*fixed), 0.9)
