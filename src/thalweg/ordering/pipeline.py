@@ -76,9 +76,9 @@ class Pipeline:
         self.policy = policy
         self.filters = tuple(filters)
         self.tuples = 0  # rows seen
-        self.evaluated = np.zeros(policy.filters, np.int64)  # rows that each filter looked at for the query's sake
-        self.dropped = np.zeros(policy.filters, np.int64)  # and dropped
-        self.seconds = np.zeros(policy.filters)  # and the time it took
+        self._evaluated = [0] * policy.filters
+        self._dropped = [0] * policy.filters
+        self._seconds = [0.0] * policy.filters
         self.extra_evaluations = 0  # rows that filters looked at for profiling alone
         self.profile_seconds = 0.0  # and the time it took, learning included
         self.restarts: deque[tuple[int, int]] = deque(maxlen=MOST_RESTARTS)  # rows by then, profile tuples thrown away
@@ -95,9 +95,24 @@ class Pipeline:
         self._usual = [(0.0, 0.0)] * len(filters)  # the share that each drops, and what a row takes, when last told
 
     @property
+    def evaluated(self) -> Integers:
+        """Rows that each filter looked at because the query needed it."""
+        return np.array(self._evaluated, np.int64)
+
+    @property
+    def dropped(self) -> Integers:
+        """Rows that each filter dropped of them."""
+        return np.array(self._dropped, np.int64)
+
+    @property
+    def seconds(self) -> Floats:
+        """The time that each filter took for them."""
+        return np.array(self._seconds)
+
+    @property
     def evaluations(self) -> int:
         """Rows that filters looked at because the query needed it."""
-        return int(self.evaluated.sum())
+        return sum(self._evaluated)
 
     @property
     def costs(self) -> Floats:
@@ -117,16 +132,13 @@ class Pipeline:
 
     def keep(self, rows: Rows) -> Booleans:
         """Which of the rows all filters keep."""
-        kept = np.zeros(len(rows), np.bool_)
-        start = 0
+        parts, start = list[Booleans](), 0
         while start < len(rows):
             stop = start + self._slice_size(len(rows) - start, NEXT_SECONDS if start else SLICE_SECONDS)
             self._start = start
-            if start == 0 and stop >= len(rows):
-                return self._keep(rows)
-            kept[start:stop] = self._keep(rows[start:stop])
+            parts.append(self._keep(rows if stop - start == len(rows) else rows[start:stop]))
             start = stop
-        return kept
+        return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.bool_), *parts])
 
     def _slice_size(self, most: int, seconds: float) -> int:
         """How many rows to take at once: few at first, and then as many as take a while."""
@@ -141,28 +153,27 @@ class Pipeline:
     def _keep(self, rows: Rows) -> Booleans:
         policy = self.policy
         evaluated, dropped, seconds = [0] * policy.filters, [0] * policy.filters, [0.0] * policy.filters
-        part, alive = rows, None  # all of them
+        count, part, alive = len(rows), rows, None  # all of them
         profiled: list[tuple[int, tuple[int, ...], Integers]] = []  # who dropped them, who is to look too, which rows
         may_profile = self._may_profile()
         for position, one in enumerate(policy.order):
-            count = len(part)
             if not count:
                 break
-            passed, seconds[one] = self._evaluate(one, part)
+            passed, seconds[one] = self._evaluate(one, part, count)
             kept = int(np.count_nonzero(passed))
             evaluated[one], dropped[one] = count, count - kept
+            self._evaluated[one] += count
+            self._dropped[one] += count - kept
+            self._seconds[one] += seconds[one]
             if kept == count:
                 continue
             if may_profile and (chosen := policy.sampler.choose(count - kept)).size:
                 gone = np.flatnonzero(~passed)[chosen]
                 profiled.append((one, policy.needs(position), gone if alive is None else alive[gone]))
             alive = passed.nonzero()[0] if alive is None else alive[passed]
-            part = rows[alive]
+            count, part = kept, rows[alive]
         spent = sum(seconds)
         self.tuples += len(rows)
-        self.evaluated += evaluated
-        self.dropped += dropped
-        self.seconds += seconds
         self._spent += spent
         self._recent_rows = 0.5 * self._recent_rows + len(rows)
         self._recent_seconds = 0.5 * self._recent_seconds + spent
@@ -228,7 +239,7 @@ class Pipeline:
         for one in self.policy.order:  # all rows that it is to look at in one call
             looked = np.flatnonzero(wanted >> one & 1)
             if looked.size:
-                passed, _ = self._evaluate(one, rows[places[looked]])
+                passed, _ = self._evaluate(one, rows[places[looked]], looked.size)
                 masks[looked[~passed]] |= 1 << one
                 self.extra_evaluations += looked.size
         arrival = np.argsort(places)
@@ -248,9 +259,9 @@ class Pipeline:
             times[unknown] = np.median(times[~unknown])
         return times
 
-    def _evaluate(self, one: int, rows: Rows) -> tuple[Booleans, float]:
+    def _evaluate(self, one: int, rows: Rows, count: int) -> tuple[Booleans, float]:
         before = self._clock()
         passed = np.asarray(self.filters[one](rows), np.bool_)
         seconds = self._clock() - before
-        self._watches[one].note(len(rows), seconds)
+        self._watches[one].note(count, seconds)
         return passed, seconds

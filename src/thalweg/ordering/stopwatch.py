@@ -27,6 +27,7 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self._singles: list[float] = []
+        self.per_call = 0.0  # seconds a call, whatever its rows; 0 as long as nothing is known
         self._seconds = 0.0
         self._rows = 0.0
 
@@ -35,14 +36,9 @@ class Stopwatch:
         """Seconds a row; NaN as long as nothing is known."""
         return self._seconds / self._rows if self._rows else math.nan
 
-    @property
-    def per_call(self) -> float:
-        """Seconds a call, whatever its rows; 0 as long as nothing is known."""
-        return min(self._singles, default=0.0)
-
     def expect(self, per_row: float, per_call: float = 0.0) -> None:
         """Begin with what is known from an earlier run; calls that follow soon outweigh it."""
-        self._singles = [per_call] * SINGLES
+        self._singles, self.per_call = [per_call] * SINGLES, per_call
         if per_row > 0:
             self._seconds, self._rows = per_row, 1.0
 
@@ -52,18 +48,22 @@ class Stopwatch:
 
     def note(self, rows: int, seconds: float) -> None:
         """Take in one call."""
-        if rows < 1:
-            return
-        if rows == 1 and len(self._singles) < SINGLES:
-            self._singles.append(seconds)
-            return
-        call = self.per_call
+        if rows <= 1:
+            if rows < 1:
+                return
+            if len(self._singles) < SINGLES:
+                self._singles.append(seconds)
+                self.per_call = min(self._singles)
+                return
+        call, known = self.per_call, self._rows
         others = rows - 1 if self._singles and rows > 1 else rows
         spent = max(seconds - call, LEAST_SHARE * seconds)
-        if self._rows:
-            spent = min(spent, SURPRISE * (others * self.per_row + call))
-        # A call with few rows tells little, and must not make those with many be forgotten.
-        usual = (1.0 - MEMORY) * self._rows
-        memory = MEMORY if others >= usual else MEMORY ** (others / usual)
+        memory = MEMORY
+        if known:
+            spent = min(spent, SURPRISE * (others * self._seconds / known + call))
+            # A call with few rows tells little, and must not make those with many be forgotten.
+            usual = (1.0 - MEMORY) * known
+            if others < usual:
+                memory **= others / usual
         self._seconds = memory * self._seconds + spent
-        self._rows = memory * self._rows + others
+        self._rows = memory * known + others

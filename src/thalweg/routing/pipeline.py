@@ -89,7 +89,7 @@ class RoutedPipeline(Pipeline):
     def _keep_batch(self, rows: Rows, columns: Columns) -> Booleans:
         self._columns, self.policy = columns, self.router.overall
         self._profiled.clear()  # of a batch in which a filter failed
-        tuples, dropped = self.tuples, int(self.dropped.sum())
+        tuples, dropped = self.tuples, sum(self._dropped)
         if self.router.version or self.rows_by:
             self.rows_by[self.router.in_use] += len(rows)
         if self.router.classifier is None or self._slices < SINGLES:
@@ -98,12 +98,12 @@ class RoutedPipeline(Pipeline):
         else:
             kept, overhead = self._keep_by_class(rows, columns)
         self._columns = {}
-        self.router.observe(self.tuples - tuples, int(self.dropped.sum()) - dropped, overhead)
+        self.router.observe(self.tuples - tuples, sum(self._dropped) - dropped, overhead)
         if self.router.is_due and self._may_choose():
             before = self._clock()
             self.router.look()
             if not self._has_looked:  # what was spent for the first look is spent: profiling goes on
-                self._has_looked, self._began = True, (float(self.seconds.sum()), self.profile_seconds)
+                self._has_looked, self._began = True, (self._spent, self.profile_seconds)
             self._last_choice = self._clock() - before
             self.choose_seconds += self._last_choice
         return kept
@@ -111,13 +111,13 @@ class RoutedPipeline(Pipeline):
     def _may_choose(self) -> bool:
         """Whether choosing classifiers has stayed, and would stay, within its share of the filters' own time."""
         spent = self.choose_seconds + 2 * self._last_choice
-        return spent <= CHOOSE_SHARE * float(self.seconds.sum()) or not self._has_looked
+        return spent <= CHOOSE_SHARE * self._spent or not self._has_looked
 
     def _keep_by_class(self, rows: Rows, columns: Columns) -> tuple[Booleans, float]:
         """Run each class's rows in its order; returns what splitting cost, too, in the unit of the costs."""
         router, sampler = self.router, self.router.overall.sampler
         self._tell()  # what is of one order
-        before, counts = self._clock(), (self.evaluated.copy(), self.dropped.copy(), self.seconds.copy())
+        before, counts = self._clock(), (self.evaluated, self.dropped, self.seconds)
         parts = self._parts(router.classify(columns))
         split = self._clock() - before
         kept = np.zeros(len(rows), np.bool_)
@@ -171,7 +171,7 @@ class RoutedPipeline(Pipeline):
         if self._rows is not None:  # all classes of a batch or none, or the first would be all that is known
             return self._profiles
         self._share = PROFILE_SHARE if self.router.classifier is None else CLASS_SHARE
-        is_new = not self._has_looked and self.profile_seconds <= NEW_SHARE * float(self.seconds.sum())
+        is_new = not self._has_looked and self.profile_seconds <= NEW_SHARE * self._spent
         return is_new or super()._may_profile()
 
     def _learn(self, places: Integers, masks: Integers, times: Floats) -> None:
