@@ -48,7 +48,7 @@ def test_a_change_that_leaves_enough_is_none() -> None:
 def test_what_does_not_pay_is_a_verdict_without_any_change() -> None:
     benefit = Benefit(detector("none"))
     verdict = shown(benefit, CHECK_AFTER, right=0.3)
-    assert verdict == Verdict("what it saves no longer pays for the splitting of batches")
+    assert verdict == Verdict("what it saves does not pay for the splitting of batches")
     benefit.restart()
     assert len(benefit) == 0
     assert benefit.one_order is None

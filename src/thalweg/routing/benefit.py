@@ -20,6 +20,7 @@ from thalweg.routing.classifier import costs_until_dropped
 
 RECENT = 1000  # profile tuples over which the benefit is measured
 CHECK_AFTER = 200  # profile tuples from one check of the mean saving to the next
+FEW = 30  # profile tuples below which a mean says nothing
 CERTAINTY = 2.0  # standard errors by which a saving must exceed what it is worth, once a detector has doubts
 
 
@@ -112,8 +113,13 @@ class Benefit:
                     return Verdict("it no longer separates the classes", since)
         if self._unchecked >= CHECK_AFTER:
             self._unchecked = 0
-            if self.mean + self.error < least + overhead:
-                return Verdict("what it saves no longer pays for the splitting of batches")
+            return self.payment(least, overhead)
+        return None
+
+    def payment(self, least: float, overhead: float) -> Verdict | None:
+        """Why the mean saving does not pay, or None."""
+        if len(self) >= FEW and self.mean + self.error < least + overhead:
+            return Verdict("what it saves does not pay for the splitting of batches")
         return None
 
 

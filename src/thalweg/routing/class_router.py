@@ -39,7 +39,7 @@ from thalweg.ordering.policy import Policy
 from thalweg.ordering.profile import Profile
 from thalweg.ordering.sampling import FULL, HOLD, PROBABILITY
 from thalweg.ordering.types import Floats, Integers
-from thalweg.routing.benefit import CHECK_AFTER, Benefit, surely
+from thalweg.routing.benefit import CHECK_AFTER, Benefit, Verdict, surely
 from thalweg.routing.choice import SURE, Choice, as_values, choice_of
 from thalweg.routing.classifier import Cells, Classifier, Estimate
 from thalweg.routing.partition import codes, codes_and_numbers, numbers, plain, refusal, width
@@ -53,7 +53,9 @@ FASTER = 4.0  # times as many profile tuples are made until then, and after a ch
 MOST_SAMPLED = 0.05  # of the dropped tuples, for that
 WORTH = 0.02  # share of the cost that routing has to save
 LONGEST_REST = 16  # windows between two looks, at most
-OVERHEAD_OF = 1_000_000  # tuples over which the cost of splitting is measured
+OVERHEAD_OF = (
+    100_000  # tuples over which the cost of splitting is measured, and after which it is asked whether it pays
+)
 SEED = 250  # profile tuples that a class's policy begins with
 MOST_CLASSES = 16
 MOST_ATTRIBUTES = 32
@@ -134,6 +136,7 @@ class ClassRouter:
         self._changed = 0  # profile tuples seen when something last changed
         self._tuples = self._dropped = 0
         self._overhead, self._split = 0.0, 0  # what splitting cost, and how many tuples were split
+        self._price = 0.0  # what it cost a dropped tuple when it last did not pay
         self._known: defaultdict[int, Values] = defaultdict(Values)  # behind the codes of the classifier's attributes
         self._hurries = False  # whether more profile tuples are made until the next look
         self._hurry()
@@ -199,6 +202,11 @@ class ClassRouter:
         return classes
 
     @property
+    def has_looked(self) -> bool:
+        """Whether classifiers were looked for, in this process or before."""
+        return self._due > FIRST_LOOK
+
+    @property
     def is_due(self) -> bool:
         """Whether it is time to look for classifiers."""
         return self.seen >= self._due
@@ -232,9 +240,7 @@ class ClassRouter:
         self.overall.update(each, spent, when)
         self._insert(each, found, line)
         if self.classifier is not None:
-            verdict = self.measured.verdict(self._least(), self._overhead_of_one())
-            if verdict is not None:
-                self._drop(verdict.reason, verdict.newest)
+            self._drop(self.measured.verdict(self._least(), self._overhead_of_one()))
         if look and self.is_due:
             self.look()
 
@@ -282,6 +288,7 @@ class ClassRouter:
             self._split += tuples
             if self._split > OVERHEAD_OF:
                 self._overhead, self._split = self._overhead / 2, self._split // 2
+                self._drop(self.measured.payment(self._least(), self._overhead_of_one()))
 
     def look(self) -> None:
         """Estimate what each candidate would save, and use the best if it is surely worth it."""
@@ -290,10 +297,10 @@ class ClassRouter:
             probability = self.overall.sampler.arrays.probability
             probability[PROBABILITY] = probability[FULL]
         since, found = self.seen - self._changed, self._choice(self.sample)
-        best = found.best(self._least)
+        best = found.best(self._worth)
         if self.classifier is None and best is None and FIRST_LOOK <= since < len(self.sample):
             found = self._choice(self.sample.newest(since))
-            best = found.best(self._least)
+            best = found.best(self._worth)
             if best is not None:
                 self.sample.keep(since)
         self._decide(found, best)
@@ -319,7 +326,7 @@ class ClassRouter:
             self._adopt(found.chooser.fit(best.cells), best)
         elif current is not None and self._lags(current):
             self._adopt(found.chooser.fit(current.cells), current)
-        promising = any(one.saving > self._least() for one in estimates)
+        promising = any(one.saving > self._least() + self._price for one in estimates)
         if len(self.sample) < self.sample.window:  # while it grows, each look sees half as much again, or twice
             self._due = self.seen + (len(self.sample) // 2 if promising else len(self.sample))
         else:
@@ -394,6 +401,7 @@ class ClassRouter:
             "due": self._due,
             "rest": self._rest,
             "counts": [self._tuples, self._dropped],
+            "price": self._price,
             "width": self._width.tolist(),
             "orders": [one.order for one in self.policies],
             "cells": None if in_use is None else vars(in_use.cells),
@@ -437,6 +445,7 @@ class ClassRouter:
         about = saved.about
         self.seen, self._due, self._rest = about["seen"], about["due"], about["rest"]
         self._tuples, self._dropped = about["counts"]
+        self._price = about["price"]
         self._width = np.array(about["width"])
         self.pruned = about["pruned"]
         self.estimates = [
@@ -532,15 +541,17 @@ class ClassRouter:
         self._known.clear()
         self._log("routes by", [self.attributes[one] for one in classifier.cells.attributes], why)
 
-    def _drop(self, reason: str, newest: int | None = None) -> None:
-        """Follow one order again; the sample from before a change goes too."""
-        if self.classifier is None:
+    def _drop(self, verdict: Verdict | None) -> None:
+        """Follow one order again, if there is a reason to; the sample from before a change goes too."""
+        if self.classifier is None or verdict is None:
             return
+        reason, newest = verdict.reason, verdict.newest
         names = [self.attributes[one] for one in self.classifier.cells.attributes]
         del self.policies[1:]
         self.classifier = None
         self.version += 1
         if newest is None:
+            self._price = self._overhead_of_one()
             self._due = self.seen + self._rest
             self._rest = min(2 * self._rest, LONGEST_REST * self.sample.window)
         else:
@@ -562,6 +573,10 @@ class ClassRouter:
         if cost is None:
             cost = self.measured.one_order or float(self._costs().sum()) / 2
         return WORTH * self._whole_cost(cost)
+
+    def _worth(self, cost: float) -> float:
+        """The saving of a profile tuple that is worth beginning to route for."""
+        return self._least(cost) + self._price
 
     def _whole_cost(self, cost: float) -> float:
         """What tuples cost for each that is dropped: those that nothing drops cost as much in any order."""

@@ -68,7 +68,6 @@ class RoutedPipeline(Pipeline):
         self.choose_seconds = 0.0  # and on choosing classifiers
         self.rows_by: Counter[tuple[str, ...]] = Counter()  # rows by classifier since the first, () for one order
         self._last_choice = 0.0  # seconds that it took
-        self._has_looked = False  # whether classifiers were looked for
         self._columns: Columns = {}
         self._rows: Integers | None = None  # of the class that runs; None: all
         self._profiles = False  # whether the batch that is split by class is profiled
@@ -79,7 +78,7 @@ class RoutedPipeline(Pipeline):
         """Which of the rows all filters keep; columns are those that the router's attributes name."""
         if columns is None:
             raise TypeError(f"pass the columns too: keep(rows, columns) with {', '.join(self.router.attributes)}")
-        if self._has_looked or len(rows) <= FIRST_BATCH:
+        if self.router.has_looked or len(rows) <= FIRST_BATCH:
             return self._keep_batch(rows, columns)
         parts = [slice(start, start + FIRST_BATCH) for start in range(0, len(rows), FIRST_BATCH)]
         return np.concatenate(
@@ -100,10 +99,10 @@ class RoutedPipeline(Pipeline):
         self._columns = {}
         self.router.observe(self.tuples - tuples, sum(self._dropped) - dropped, overhead)
         if self.router.is_due and self._may_choose():
-            before = self._clock()
+            before, is_first = self._clock(), not self.router.has_looked
             self.router.look()
-            if not self._has_looked:  # what was spent for the first look is spent: profiling goes on
-                self._has_looked, self._began = True, (self._spent, self.profile_seconds)
+            if is_first:  # what was spent for the first look is spent: profiling goes on
+                self._began = self._spent, self.profile_seconds
             self._last_choice = self._clock() - before
             self.choose_seconds += self._last_choice
         return kept
@@ -111,14 +110,14 @@ class RoutedPipeline(Pipeline):
     def _may_choose(self) -> bool:
         """Whether choosing classifiers has stayed, and would stay, within its share of the filters' own time."""
         spent = self.choose_seconds + 2 * self._last_choice
-        return spent <= CHOOSE_SHARE * self._spent or not self._has_looked
+        return spent <= CHOOSE_SHARE * self._spent or not self.router.has_looked
 
     def _keep_by_class(self, rows: Rows, columns: Columns) -> tuple[Booleans, float]:
         """Run each class's rows in its order; returns what splitting cost, too, in the unit of the costs."""
         router, sampler = self.router, self.router.overall.sampler
         self._tell()  # what is of one order
         before, counts = self._clock(), (self.evaluated, self.dropped, self.seconds)
-        parts = self._parts(router.classify(columns))
+        parts, joined = self._parts(router.classify(columns))
         split = self._clock() - before
         kept = np.zeros(len(rows), np.bool_)
         self._profiles = self._may_profile()
@@ -138,19 +137,24 @@ class RoutedPipeline(Pipeline):
         profile = router.overall.profile
         sampler.watch(evaluated, dropped, seconds, seen=profile.seen, window=profile.window)
         self._remember(has_learnt=False)
-        measured = self._costs is None
-        return kept, split + (len(parts) - 1) * float(self.call_costs.sum()) if measured else 0.0
+        if self._costs is not None:
+            return kept, 0.0
+        not_saved = (
+            router.measured.mean * joined * float(dropped.sum()) / max(len(rows), 1)
+        )  # by rows that joined class 0
+        return kept, split + (len(parts) - 1) * float(self.call_costs.sum()) + not_saved
 
-    def _parts(self, classes: Integers) -> list[tuple[int, Integers]]:
-        """The rows of each class; classes with too few rows to pay for the calls of the filters run with class 0."""
-        counts = np.bincount(classes, minlength=self.router.classes)
+    def _parts(self, classes: Integers) -> tuple[list[tuple[int, Integers]], int]:
+        """The rows of each class, and how many joined class 0: a small class does not pay for calls of filters."""
+        counts, joined = np.bincount(classes, minlength=self.router.classes), 0
         if few := self._too_few():
             rare = counts < few
             rare[0] = False
+            joined = int(counts[rare].sum())
             classes = np.where(rare[classes], 0, classes)
             counts = np.bincount(classes, minlength=self.router.classes)
         rows = np.split(np.argsort(classes, kind="stable"), np.cumsum(counts)[:-1])
-        return [(number, places) for number, places in enumerate(rows) if places.size]
+        return [(number, places) for number, places in enumerate(rows) if places.size], joined
 
     def _too_few(self) -> int:
         """How many rows of a class save less than calling the filters for them once more costs."""
@@ -171,12 +175,12 @@ class RoutedPipeline(Pipeline):
         if self._rows is not None:  # all classes of a batch or none, or the first would be all that is known
             return self._profiles
         self._share = PROFILE_SHARE if self.router.classifier is None else CLASS_SHARE
-        is_new = not self._has_looked and self.profile_seconds <= NEW_SHARE * self._spent
+        is_new = not self.router.has_looked and self.profile_seconds <= NEW_SHARE * self._spent
         return is_new or super()._may_profile()
 
     def _learn(self, places: Integers, masks: Integers, times: Floats) -> None:
         # One order learns at once, also within a batch; but the many tuples that tell classes are more than it needs.
-        if self._rows is None and (self._has_looked or len(self.policy.profile) < ENOUGH):
+        if self._rows is None and (self.router.has_looked or len(self.policy.profile) < ENOUGH):
             super()._learn(places, masks, times)
         self._profiled.append((places + self._start if self._rows is None else self._rows[places], masks, times))
 

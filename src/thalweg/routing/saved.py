@@ -17,7 +17,7 @@ from thalweg.ordering.profile import DIGEST_BYTES, Profile
 from thalweg.ordering.types import Floats, Integers
 from thalweg.routing.sample import Sample
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 ABOUT = b"thalweg.routing"
 
 
