@@ -63,13 +63,12 @@ def any_rows(random: np.random.Generator, schema: pa.Schema, at: int, most: int 
 
 def any_heavy(random: np.random.Generator, query: JoinQuery, shares: Shares, table: str) -> tuple[Heavy, ...]:
     """Some heavy values, mostly the one that is."""
-    found = []
-    for number, one in enumerate(query.equalities):
-        streams = sorted({name for name, _ in one} - {table})
-        for key in range(KEYS):
-            if shares.sizes[number] > 1 and random.random() < (0.7 if key == 0 else 0.1):
-                found.append(Heavy(number, int(HASHES[key]), str(random.choice(streams))))
-    return tuple(found)
+    return tuple(
+        Heavy(number, int(HASHES[key]), str(random.choice(sorted({name for name, _ in one} - {table}))))
+        for number, one in enumerate(query.equalities)
+        for key in range(KEYS)
+        if shares.sizes[number] > 1 and random.random() < (0.7 if key == 0 else 0.1)
+    )
 
 
 class Grid:

@@ -21,7 +21,8 @@ from thalweg.mjoin.place import by_cell, first_cells
 from thalweg.mjoin.shares import Shares
 from thalweg.ordering.types import Booleans, Integers
 
-BITS = 8  # of a row's hash, between those that places along two classes begin with
+WORD = 64  # bits
+TURN = 7  # bits of a row's hash, between those that places along two classes begin with
 
 
 class Heavy(NamedTuple):
@@ -83,28 +84,23 @@ def parts(
     [([0], {'key': [6]}), ([1], {'key': [7, 7]})]
     >>> split = Living(0, (Heavy(0, 7, "A"),))
     >>> [(cells, each["key"].to_pylist()) for cells, each in parts(split, grid, "B", hashes, rows)]
-    [([0], [6]), ([0], [7, 7]), ([1], [7, 7])]
+    [([0], [7, 7]), ([1], [7, 7]), ([0], [6])]
     """
     touched = living.touches(hashes, rows.num_rows)
     if touched.any():
-        special = np.flatnonzero(touched)
-        heavy = rows.take(pa.array(special))
-        spread = spread_out(living, shares, name, {one: each[special] for one, each in hashes.items()}, heavy)
-        others = np.flatnonzero(~touched)
+        heavy, others = np.flatnonzero(touched), np.flatnonzero(~touched)
+        heavy_hashes = {one: each[heavy] for one, each in hashes.items()}
+        yield from _spread_out(living, shares, name, heavy_hashes, rows.take(pa.array(heavy)))
         hashes, rows = {one: each[others] for one, each in hashes.items()}, rows.take(pa.array(others))
-    else:
-        spread = iter(())
     cells = first_cells(hashes, shares, rows.num_rows)
     for first, some in by_cell(rows, cells, shares.cells):
         yield [first + offset for offset in shares.offsets(name)], mark(some, living.mark)
-    for cell, numbers, marks in spread:
-        yield [cell], mark(heavy.take(pa.array(numbers)), marks)
 
 
-def spread_out(
+def _spread_out(
     living: Living, shares: Shares, name: str, hashes: Mapping[int, Integers], rows: pa.RecordBatch
-) -> Iterator[tuple[int, Integers, Integers]]:
-    """For each cell that gets any of these rows with heavy values, their numbers and marks."""
+) -> Iterator[tuple[list[int], pa.RecordBatch]]:
+    """The same for rows that have a heavy value."""
     scattered = row_hashes(rows)
     first, numbers, cells = _places(living.heavy, shares, name, hashes, scattered)
     missing = np.zeros(cells.size, np.int64)
@@ -117,7 +113,7 @@ def spread_out(
     marks = living.mark + missing + ELSEWHERE * (cells != first[numbers])
     order = np.argsort(cells, kind="stable")
     for some in np.split(order, np.flatnonzero(np.diff(cells[order])) + 1):
-        yield int(cells[some[0]]), numbers[some], marks[some]
+        yield [int(cells[some[0]])], mark(rows.take(pa.array(numbers[some])), marks[some])
 
 
 def row_hashes(rows: pa.RecordBatch) -> Integers:
@@ -145,7 +141,7 @@ def _places(
         own = [one for one in heavy if one.number == number]
         is_spread = _among(hashed, (one for one in own if one.spread == name))
         is_copied = _among(hashed, (one for one in own if one.spread != name))
-        place = np.where(is_spread, scattered >> (BITS * number) % 56, hashed) % shares.sizes[number]
+        place = np.where(is_spread, scattered >> TURN * number % WORD, hashed) % shares.sizes[number]
         first += np.where(is_copied, 0, place) * shares.strides[number]
         copied |= is_copied.astype(np.int64) << number
     numbers, cells = [np.empty(0, np.int64)], [np.empty(0, np.int64)]

@@ -2,12 +2,12 @@
 
 While the layout changes, rows go to all cells that either the old or the new layout asks for, so that a combination may
 meet in several cells. It counts where its oldest layout would have it: with m the earliest generation among its rows,
-in the cell that is a place of every one of them by layout m. By one layout a combination meets in exactly one cell, so it
-is a result exactly once, and no row ever moves.
+in the cell that is a place of every one of them by layout m. By one layout a combination meets in exactly one cell, so
+it is a result exactly once, and no row ever moves.
 
 A mark is a number: the generation of the layout that the row was sent by, and three bits that are 0 for most rows. Rows
-that all have the same mark carry it in the metadata of their schema, and none if it is 0; others have a column of marks.
-Knows no layouts: only that rows of at most two generations, one after the other, are in windows at a time.
+that have one mark carry it in the metadata of their schema, and none if it is 0; others have a column of marks. Knows
+no layouts: only that rows of at most two generations, one after the other, are in windows at a time.
 """
 
 from __future__ import annotations
@@ -40,10 +40,9 @@ def mark(rows: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
     8
     """
     rows = unmarked(rows)
-    if isinstance(marks, np.ndarray):
-        marks = constant(marks) if constant(marks) is not None else marks
-    if isinstance(marks, int):
-        return rows.replace_schema_metadata({MARK: str(marks)}) if marks else rows
+    same = constant(marks)
+    if same is not None:
+        return rows.replace_schema_metadata({MARK: str(same)}) if same else rows
     return rows.append_column(MARK, pa.array(marks, pa.int32()))
 
 
@@ -107,4 +106,4 @@ def meet_here(marks: Sequence[Marks]) -> Booleans:
         one & np.where(generation == earliest, NOT_NOW, NOT_BEFORE)
         for one, generation in zip(several, generations, strict=True)
     ]
-    return reduce(np.bitwise_or, missing) == 0
+    return np.equal(reduce(np.bitwise_or, missing), 0)

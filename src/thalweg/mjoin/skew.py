@@ -1,9 +1,9 @@
 """Decides which values are heavy, and when the layout changes, from samples of the rows that are sent.
 
-A value is heavy when the rows that have it are more than what each place along its class should have of all rows: then
-its place has about twice its share. It stops being so when they are less than half of that. The layout changes only when
-rows of at most one layout before the newest are in windows; as long as there are, the next change waits. Knows no rows
-and no files.
+A value is heavy when the rows that have it are more than what each place along its class should have of all rows: its
+place then has about twice its share. It stops being so when they are less than half of that. The layout changes only
+when all rows in windows were sent by the newest; as long as there are others, the next change waits. Knows no rows and
+no files.
 """
 
 from __future__ import annotations
@@ -141,4 +141,5 @@ class Ledger:
             int(number): {int(hashed): one for hashed, one in by_hash.items()}
             for number, by_hash in found["values"].items()
         }
-        return cls(Living.from_json(found["living"]), *found["deadlines"], found["rows"], values)
+        deadline, before = found["deadlines"]
+        return cls(Living.from_json(found["living"]), deadline, before, found["rows"], values)
