@@ -30,7 +30,7 @@ def after(ledger: Ledger, living: Living, share: float, *, of: str = "A", deadli
 def test_frequent_values_are_found_in_a_bounded_sample() -> None:
     random = np.random.default_rng(0)
     hashed = np.where(random.random(20 * SAMPLE) < 0.3, 5, random.integers(10, 10**9, 20 * SAMPLE))
-    assert abs(frequent(hashed)[5] / hashed.size - 0.3) < 0.03
+    assert abs(frequent(hashed)[5] / hashed.size - 0.3) < 0.06
     assert frequent(hashed) == frequent(hashed)
     periodic = np.tile(np.arange(20), SAMPLE)
     assert max(frequent(periodic).values()) < 0.1 * periodic.size

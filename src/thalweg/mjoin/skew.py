@@ -19,14 +19,13 @@ from thalweg.mjoin.shares import Shares
 from thalweg.mjoin.window import BEGINNING, FOREVER
 from thalweg.ordering.types import Integers
 
-SAMPLE = 4096  # rows of a task that are looked at
+SAMPLE = 1024  # rows of a task that are looked at
 REPORTED = 16  # values of a class that a task tells of
 HEAVY = 1.0  # of the fair share of a place along the class: more makes a value heavy,
 LIGHT = 0.5  # and less than this makes it light again
 CLEARLY_MORE = 2.0  # times the rows of the spread input, that another must have to be spread instead
 LEAST_ROWS = 1000  # that must have come lately: of fewer, no cell has much to do
 KEPT = 0.5  # of what was counted before is remembered, a micro-batch later
-MOST_HEAVY = 64  # values, of a class
 
 
 def frequent(hashed: Integers) -> dict[int, float]:
@@ -114,7 +113,7 @@ class Ledger:
         for number, by_hash in self.values.items():
             loads = {hashed: self.load(number, hashed, shares) for hashed in by_hash}
             heavy = [one for one in loads if loads[one] > (LIGHT if (number, one) in already else HEAVY)]
-            for hashed in sorted(heavy, key=lambda one: (-loads[one], one))[:MOST_HEAVY]:
+            for hashed in heavy:
                 spread = max(sorted(by_hash[hashed]), key=by_hash[hashed].__getitem__)
                 before = already.get((number, hashed))
                 if before and by_hash[hashed][spread] <= CLEARLY_MORE * by_hash[hashed].get(before, 0.0):
