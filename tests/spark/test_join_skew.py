@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import duckdb
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from pyarrow import parquet
 
 import thalweg as tw
+from thalweg.spark import join
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -112,3 +114,19 @@ def test_a_key_that_most_rows_have(rocks: SparkSession, tmp_path: Path, *, keeps
     assert {name: one["rows"] for name, one in runs[-1]["inputs"].items()} == {
         name: size * RESTARTS[-1] for name, size in SIZES.items()
     }
+    if not keeps_folder:
+        write(tmp_path, range(before, before + 1))
+        with (
+            patch.object(join, "_is_local", lambda _: False),
+            pytest.raises(Exception, match=r"frequent keys are split in this checkpoint.*write state="),
+        ):
+            run(rocks, tmp_path, None)
+
+
+def test_without_a_shared_folder_a_note_says_what_to_write(rocks: SparkSession) -> None:
+    rate = rocks.readStream.format("rate").load()
+    with patch.object(join, "_is_local", lambda _: False):
+        joined = tw.join({"a": rate, "b": rate}, "a.value = b.value", "1 minute", "timestamp", cells=2)
+    assert any(
+        "split if state= names a shared folder" in one for one in tw.explain(joined).to_dict()["joins"][0]["notes"]
+    )
