@@ -26,7 +26,7 @@ ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvide
 SECOND = 1_000_000
 BATCH_SECONDS = 10
 CELLS = 4
-HOT = range(2, 7)  # the batches in which most rows have one key
+HOT = range(2, 8)  # the batches in which most rows have one key; also the first after the second restart
 RESTARTS = (3, 7, 11)  # batches after which a run ends: the key is found, it is split, it is no longer
 SIZES = {"A": 1500, "B": 300}
 ANSWER = """
@@ -48,7 +48,7 @@ def made(name: str, number: int) -> pa.Table:
     size = SIZES[name]
     keys = random.integers(0, 500, size)
     if number in HOT:
-        keys = np.where(random.random(size) < (0.65 if name == "A" else 0.3), 7, keys)
+        keys = np.where(random.random(size) < (0.65 if name == "A" else 0.05), 7, keys)
     times = (10**9 + number * BATCH_SECONDS) * SECOND + random.integers(0, BATCH_SECONDS * SECOND, size)
     columns = {"k": keys, "v": random.integers(0, 10**9, size), "ts": pa.array(times, pa.timestamp("us", "UTC"))}
     return pa.table(columns)
