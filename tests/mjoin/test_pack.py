@@ -4,7 +4,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thalweg.mjoin.pack import pack, pieces, unpack, unpack_all
+from thalweg.mjoin.marks import together
+from thalweg.mjoin.pack import pack, pieces, unpack
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
 ROWS = st.lists(st.tuples(st.none() | st.integers(-5, 5), st.none() | st.text(max_size=3)), max_size=20)
@@ -24,7 +25,7 @@ def test_what_is_packed_comes_back(rows: list[tuple[int | None, str | None]], st
 
 @given(st.lists(ROWS, max_size=4))
 def test_several_become_one(several: list[list[tuple[int | None, str | None]]]) -> None:
-    whole = unpack_all([pack(batch_of(rows)) for rows in several], SCHEMA)
+    whole = together([unpack(pack(batch_of(rows))) for rows in several], SCHEMA)
     assert whole.equals(batch_of([row for rows in several for row in rows]))
 
 

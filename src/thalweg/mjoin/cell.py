@@ -22,6 +22,7 @@ from thalweg.kernels import count_handled
 from thalweg.mjoin.adaptation import Adaptation, DropProbes, Switch
 from thalweg.mjoin.counting import count_deadlines
 from thalweg.mjoin.keys import equal, is_exact
+from thalweg.mjoin.marks import ELSEWHERE, all_meet_here, mark, marks_of, meet_here, unmarked
 from thalweg.mjoin.probing import Prober
 from thalweg.mjoin.query import Count, JoinQuery
 from thalweg.mjoin.segments import pack, unpack
@@ -228,7 +229,7 @@ class Cell:
             rows, window = arrivals.get(name), self._windows[name]
             if rows is None or not rows.num_rows:
                 continue
-            if rows.schema != window.input.schema:
+            if unmarked(rows).schema != window.input.schema:
                 raise ValueError(f"rows of {name} have the columns {window.input.schema}, not {rows.schema}")
             if window.input.time and rows[window.input.time].null_count:
                 raise ValueError(f"a time of {window.input} is NULL; leave such rows out")
@@ -241,7 +242,7 @@ class Cell:
             kept = window.keep(rows)
             if kept.num_rows < rows.num_rows:
                 statistics.keyless[name] = rows.num_rows - kept.num_rows
-            accepted[name] = kept
+            accepted[name] = mark(kept, marks_of(kept) & ~ELSEWHERE)
         return accepted
 
     def _released(
@@ -321,9 +322,10 @@ class Cell:
         changes = np.repeat(
             np.array([change for change, _ in results], np.int8), [each[query.names[0]].size for _, each in results]
         )
-        same = self._equal(rows)
-        if same is not None:
-            rows, changes = {name: each[same] for name, each in rows.items()}, changes[same]
+        for those in (self._equal, self._meeting):
+            some = those(rows)
+            if some is not None:
+                rows, changes = {name: each[some] for name, each in rows.items()}, changes[some]
         columns = [self._windows[name].take(rows[name], column) for name, column, _ in query.select]
         if query.output == "changelog":
             columns.append(pa.array(changes))
@@ -341,6 +343,12 @@ class Cell:
                     agree = equal(values, self._windows[name].take(rows[name], other))
                     same = agree if same is None else same & agree
         return None if same is None or same.all() else np.flatnonzero(same)
+
+    def _meeting(self, rows: Mapping[str, Integers]) -> Integers | None:
+        """Which results count in this cell, where rows of several layouts meet; None if all surely do."""
+        if all_meet_here(one.mark for window in self._windows.values() for one in window.segments):
+            return None
+        return np.flatnonzero(meet_here([self._windows[name].marks(each) for name, each in rows.items()]))
 
     def _prune(self, now: int, added: dict[int, bytes], removed: list[int]) -> None:
         """Let expired rows go, and keep segments few."""

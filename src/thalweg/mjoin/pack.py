@@ -6,7 +6,7 @@ next; what is kept longer has a format of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import pyarrow as pa
 
@@ -32,13 +32,6 @@ def unpack(data: bytes) -> pa.RecordBatch:
     """What `pack` made bytes of; its columns lie in these bytes, nothing is copied."""
     with pa.ipc.open_stream(data) as reader:
         return reader.read_next_batch()
-
-
-def unpack_all(several: Iterable[bytes], schema: pa.Schema) -> pa.RecordBatch:
-    """Several packed batches as one, in one piece."""
-    table = pa.Table.from_batches([unpack(one) for one in several], schema).combine_chunks()
-    batches = table.to_batches()
-    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema)
 
 
 def pieces(batch: pa.RecordBatch, piece_bytes: int = PIECE_BYTES) -> Iterator[pa.RecordBatch]:

@@ -40,13 +40,16 @@ class Shares:
         """To how many cells each row of an input goes."""
         return math.prod(size for place, size in enumerate(self.sizes) if place not in self.placed_by[name])
 
-    def offsets(self, name: str) -> tuple[int, ...]:
+    def offsets(self, name: str, copied: frozenset[int] = frozenset()) -> tuple[int, ...]:
         """How far from the first cell of a row the others are; the first is 0.
+
+        A row that is copied along some classes although it has attributes of them has more.
 
         >>> Shares((2, 3), {"A": frozenset([0]), "C": frozenset([1])}).offsets("C")
         (0, 3)
         """
-        free = [range(size) if place not in self.placed_by[name] else [0] for place, size in enumerate(self.sizes)]
+        own = self.placed_by[name] - copied
+        free = [range(size) if place not in own else [0] for place, size in enumerate(self.sizes)]
         return tuple(sum(at * stride for at, stride in zip(each, self.strides, strict=True)) for each in product(*free))
 
     def is_first(self, name: str, cell: int) -> bool:

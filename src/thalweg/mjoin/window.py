@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from thalweg.mjoin.index import Index
 from thalweg.mjoin.keys import codes, combined, equal
+from thalweg.mjoin.marks import Marks, constant, mark, marks_of
 from thalweg.mjoin.query import Input, JoinQuery, Key, Time
 from thalweg.ordering.types import Integers
 
@@ -54,6 +55,7 @@ class Segment:
     earliest: int  # deadline of its rows
     latest: int
     bytes: int = 0  # in the state
+    mark: int | None = 0  # that all its rows have; None if they differ
 
     @property
     def numbers(self) -> Integers:
@@ -126,12 +128,14 @@ class Window:
                 self._put(what, values)
         for name in self._fixed:
             self._put_column(name, rows[name])
+        marks = marks_of(rows)
+        self._put_marks(marks, size)
         self.end += size
         for key, index in self.indexes.items():
             index.insert(first, combined([keys[one] for one in key]), times, deadlines)
         earliest, latest = int(deadlines.min(initial=FOREVER)), int(deadlines.max(initial=BEGINNING))
         self._append_long(first, rows)
-        self.segments.append(Segment(number, first, size, 0, earliest, latest))
+        self.segments.append(Segment(number, first, size, 0, earliest, latest, mark=constant(marks)))
         self.alive += size
         return self.segments[-1]
 
@@ -156,9 +160,14 @@ class Window:
         return pa.Array.from_buffers(kind, rows.size, [bits, pa.py_buffer(self._rings[(column,)].take(places))])
 
     def rows(self, numbers: Integers) -> pa.RecordBatch:
-        """Whole rows by their numbers."""
+        """Whole rows by their numbers, marked."""
         schema = self.input.schema
-        return pa.record_batch([self.take(numbers, column) for column in schema.names], schema=schema)
+        rows = pa.record_batch([self.take(numbers, column) for column in schema.names], schema=schema)
+        return mark(rows, self.marks(numbers))
+
+    def marks(self, rows: Integers) -> Marks:
+        """The marks of rows, by their numbers."""
+        return self.ring("marks", rows) if "marks" in self._rings else 0
 
     def expired(self, after: int, until: int) -> Integers:
         """The numbers of rows with a deadline after one time and not after another."""
@@ -219,6 +228,7 @@ class Window:
                 tail[0].tier + 1,
                 min(one.earliest for one in tail),
                 max(one.latest for one in tail),
+                mark=tail[0].mark if len({one.mark for one in tail}) == 1 else None,
             )
             self.segments[-MERGED:] = [merged]
             merged.number = numbers[-1]
@@ -247,9 +257,16 @@ class Window:
         if (name, "valid") in self._rings:
             self._put((name, "valid"), values.is_valid().to_numpy(zero_copy_only=False))
 
+    def _put_marks(self, marks: Marks, size: int) -> None:
+        """Most windows have no marks but 0, and no ring for them."""
+        if "marks" not in self._rings and not (isinstance(marks, int) and marks == 0):
+            self._rings["marks"] = np.zeros(self._capacity, np.int32)
+        if "marks" in self._rings:
+            self._put("marks", np.full(size, marks) if isinstance(marks, int) else marks)
+
     def _append_long(self, first: int, rows: pa.RecordBatch) -> None:
         """Add a chunk, and make one of the last ones while they are small: there are never many."""
-        columns = {name: rows[name] for name in rows.schema.names if name not in self._fixed}
+        columns = {name: rows[name] for name in self.input.schema.names if name not in self._fixed}
         if not columns:
             return
         self._chunks.append(Chunk(first, columns, rows.num_rows))

@@ -6,6 +6,7 @@ brings the cells together, and what they give is unpacked.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import uuid
 from collections import OrderedDict
@@ -29,6 +30,7 @@ from thalweg.registry import find, hint
 from thalweg.spark.join_text import WINDOW_EXAMPLE, Condition, microseconds, parse_on, parse_select, parse_window
 from thalweg.spark.packing import HASH, PACKED, PAYLOAD, Layout, packer, unpacker
 from thalweg.spark.residuals import CandidateTest
+from thalweg.spark.splitting import Splitting
 from thalweg.spark.state import StateFolder
 from thalweg.spark.where import scratch
 
@@ -45,6 +47,7 @@ Output = Literal["append", "changelog"]
 
 DELAY = "1 minute"  # costs state, not speed: results do not wait for the watermark, unless windows are by count
 MOST_TABLE_BYTES = 64 << 20  # of all tables together: they travel with the query to each task
+MOST_COPIED_BYTES = 4 << 20  # of all tables together: where keys may be split, each cell has them whole
 MOST_JOINS = 1000  # that the driver remembers for `tw.explain`
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -70,6 +73,7 @@ class Join:
     late: str | None
     streaming: bool
     tables: tuple[str, ...]  # inputs that travel with the query
+    is_shared: bool  # whether workers see the folder
     notes: tuple[str, ...] = ()  # what could be better
 
 
@@ -183,6 +187,7 @@ def join(
         late=None if os.fspath(late) == COUNT else os.fspath(late),
         streaming=streaming,
         tables=tuple(one.name for one in sides if one.travels),
+        is_shared=state is not None or _is_local(spark),
         notes=_notes(spark, number) if streaming else (),
     )
     _joins[key] = made
@@ -382,23 +387,50 @@ def _cells(spark: SparkSession) -> int:
         return partitions
 
 
+def _is_local(spark: SparkSession) -> bool:
+    """Whether workers are on the machine of the driver."""
+    try:
+        return str(spark.sparkContext.master).startswith("local")
+    except Exception:  # noqa: BLE001 - Connect knows no contexts
+        return False
+
+
+def _splitting(made: Join, tables: Mapping[str, bytes]) -> Splitting | None:
+    """How tasks learn which keys are split; None where they cannot be, and a note if the user can change that."""
+    lasting = any(one.time and not isinstance(one.window, Time) for one in made.query.inputs)
+    if made.layout.shares.cells == 1 or lasting:  # rows of the old layout must expire, and those of a count be together
+        return None
+    if not made.is_shared:
+        made.notes += ("keys that are much more frequent than others are split if state= names a shared folder",)
+        return None
+    if sum(map(len, tables.values())) > MOST_COPIED_BYTES:
+        made.notes += (f"frequent keys are not split, as tables are larger than {MOST_COPIED_BYTES >> 20} MB",)
+        return None
+    about = [made.layout.text(), *map(str, made.filters), *map(str, made.query.select)]
+    name = hashlib.sha256("\n".join(about).encode()).hexdigest()[:12]
+    return Splitting(made.folder.url, name, made.key, made.layout.shares, whole_tables=bool(tables))
+
+
 def _plan(made: Join, sides: Sequence[Side], casts: Mapping[tuple[str, str], str], delay: str | timedelta) -> DataFrame:
     """The DataFrame of the result."""
     from thalweg.spark.join_operator import JoinProcessor, JoinSpec, join_at_once
 
     frames = {one.name: _prepared(made, one, casts, delay) for one in sides}
+    tables = _packed_tables({name: frames[name] for name in made.tables})
+    splitting = _splitting(made, tables) if made.streaming else None
     spec = JoinSpec(
         key=made.key,
         layout=made.layout,
         options=made.options,
         folder=made.folder.url,
         late=made.late,
-        tables=_packed_tables({name: frames[name] for name in made.tables}),
+        tables=tables,
+        splitting=splitting,
     )
     packed = reduce(
         lambda one, other: one.union(other),
         [
-            frame.mapInArrow(packer(made.layout, name, made.key), PACKED)
+            frame.mapInArrow(packer(made.layout, name, made.key, splitting), PACKED)
             for name, frame in frames.items()
             if name not in made.tables
         ],

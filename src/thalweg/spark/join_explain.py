@@ -59,7 +59,9 @@ def describe_join(join: Join) -> dict[str, Any]:
         "results_last_step": sum(each.get("results", 0) for each in statistics),
         "results": counts.get("results", 0),
         "steps": counts.get("steps", 0),
+        "cell_rows": [sum(each.get("state_rows", {}).values()) for each in statistics],
         "heaviest": _heaviest(cells),
+        "split": _split(join, reports),
         "notes": list(join.notes),
         "cells_found": counts.get("cells", {}),
         "seconds": counts.get("seconds", {}),
@@ -105,6 +107,16 @@ def _heaviest(cells: Sequence[Mapping[str, Any]]) -> float | None:
     """How many times the mean of all cells the fullest one has, of rows in state."""
     rows = [sum(one["statistics"].get("state_rows", {}).values()) for one in cells]
     return max(rows) / _mean(rows) if sum(rows) else None
+
+
+def _split(join: Join, reports: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Which values are split, and since when; None where nothing can be."""
+    found = next((one["split"] for one in reports if one.get("split")), None)
+    if found is None:
+        return None
+    classes = [sorted(f"{name}.{column}" for name, column in one) for one in join.query.equalities]
+    heavy = [{"columns": classes[one["class"]], **one} for one in found["heavy"]]
+    return {**found, "heavy": heavy}
 
 
 def _mean(values: Iterable[float]) -> float:
@@ -154,6 +166,17 @@ def _estimated(graph: JoinGraph, cells: int) -> float:
     return total * cells
 
 
+def _split_lines(split: Mapping[str, Any]) -> list[str]:
+    moving = "; rows sent by the layout before are still in windows" if split["old_rows"] else ""
+    lines = [f"layout {split['generation']} since micro-batch {split['from_batch']}{moving}"]
+    lines += [
+        f"    a value of {' = '.join(one['columns'])} that {one['share']:.0%} of the rows have is split: "
+        f"{one['spread']} is spread, the others are copied"
+        for one in split["heavy"]
+    ]
+    return lines
+
+
 def join_text(one: Mapping[str, Any]) -> str:
     """A description as text."""
     options = ", ".join(f"{name} {value}" for name, value in one["options"].items())
@@ -195,6 +218,8 @@ def join_text(one: Mapping[str, Any]) -> str:
             f"state: {one['state_bytes']:,} bytes in {one['state_segments']:,} segments; "
             f"{one['memory_bytes']:,} bytes of windows and indexes in workers ({found})"
         )
+    if one["split"] and one["split"]["generation"]:
+        lines += _split_lines(one["split"])
     if one["heaviest"] and one["heaviest"] > UNEVEN:
         lines.append(
             f"the fullest cell holds {one['heaviest']:.1f} times the mean: some keys are much more frequent than others"

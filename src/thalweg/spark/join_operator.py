@@ -25,10 +25,14 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 
 from thalweg.mjoin import Cell, StateError, Step
 from thalweg.mjoin.catch_up import catch_up
-from thalweg.mjoin.pack import pack, pieces, unpack, unpack_all
+from thalweg.mjoin.layouts import PLAIN, Living
+from thalweg.mjoin.marks import ALWAYS, ELSEWHERE, counted_here, mark, together, unmarked
+from thalweg.mjoin.pack import pack, pieces, unpack
+from thalweg.mjoin.place import without_null
 from thalweg.mjoin.window import FOREVER
 from thalweg.spark.late import keep_late
-from thalweg.spark.packing import GREETING, LEDGER, Layout, task_property
+from thalweg.spark.packing import GREETING, LEDGER, UNPLACED, Layout, stored, task_property
+from thalweg.spark.splitting import Record, Splitting
 from thalweg.spark.state import StateFolder
 
 if TYPE_CHECKING:
@@ -36,13 +40,14 @@ if TYPE_CHECKING:
 
 HELD_SECONDS = 300.0  # a cell that a worker has not stepped for so long is with others, or its query has ended
 MOST_SWITCHES = 5  # of a cell that are reported
+LIVING = "living"  # among the counts of a cell, the layouts by which rows were last sent, if these are not plain
 MICROSECONDS = 1000  # in a millisecond, Spark's unit of watermarks
 
 ABOUT = StructType(
     [
         StructField("token", StringType()),
         StructField("watermark", LongType()),  # milliseconds, 0 for none yet
-        StructField("segments", StringType()),  # JSON: names and bytes, by number
+        StructField("segments", StringType()),  # JSON: names and bytes, by number; of the ledger, its record
         StructField("counts", StringType()),  # JSON
         StructField("knowledge", StringType()),  # JSON: no part of what is right, but what is fast
     ]
@@ -61,6 +66,7 @@ class JoinSpec:
     folder: str  # where to report
     late: str | None = None  # where to keep late rows
     tables: Mapping[str, bytes] = field(default_factory=dict)  # inputs that are sent with the query, packed
+    splitting: Splitting | None = None  # where frequent keys may be split
 
     def new_cell(self) -> Cell:
         """A cell without rows, that knows what some cell of the query has learnt before."""
@@ -79,22 +85,30 @@ class JoinSpec:
         return f"{self.layout.digest}.learned-join"
 
     def table_rows(self, cell: int) -> dict[str, pa.RecordBatch]:
-        """What a cell has of the tables that came with the query."""
+        """What a cell has of the tables that came with the query: all, where keys may be split."""
         found = {}
         for name, packed in self.tables.items():
-            for first, rows in self.layout.split(name, unpack(packed)):
-                if cell in self.layout.copies(name, first):
-                    found[name] = rows
+            rows = without_null(unpack(packed), self.layout.present(name))
+            if self.splitting:
+                found[name] = mark(
+                    stored(rows, self.layout.query.input(name).schema), ALWAYS | (ELSEWHERE if cell else 0)
+                )
+            else:
+                found.update((name, part) for cells, part in self.layout.split(name, rows, PLAIN) if cell in cells)
         return found
 
-    def arrivals(self, rows: Iterable[tuple[int, bytes]]) -> dict[str, pa.RecordBatch]:
-        """Packed rows, put together by input."""
-        by_input: dict[int, list[bytes]] = {}
-        for number, payload in rows:
-            if number != GREETING:
-                by_input.setdefault(number, []).append(payload)
-        inputs = self.layout.query.inputs
-        return {inputs[one].name: unpack_all(payloads, inputs[one].schema) for one, payloads in by_input.items()}
+    def arrivals(self, packed: Iterable[tuple[int, bytes]], cell: int, living: Living) -> dict[str, pa.RecordBatch]:
+        """Packed rows, put together by input; of those that came to all cells, the ones that belong to this."""
+        found: dict[str, list[pa.RecordBatch]] = {}
+        names = self.layout.query.names
+        for number, payload in packed:
+            if number <= UNPLACED:
+                name = names[UNPLACED - number]
+                own = [part for cells, part in self.layout.split(name, unpack(payload), living) if cell in cells]
+                found.setdefault(name, []).extend(own)
+            elif number != GREETING:
+                found.setdefault(names[number], []).append(unpack(payload))
+        return {name: together(several, self.layout.query.input(name).schema) for name, several in found.items()}
 
 
 class WindowTooLargeError(MemoryError):
@@ -152,10 +166,17 @@ class JoinProcessor(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         """Take in the packed rows of a cell, and give its packed results."""
         packed = [each for frame in rows for each in zip(frame["input"], map(bytes, frame["payload"]), strict=True)]
+        watermark = timerValues.getCurrentWatermarkInMs()
         if key[0] == LEDGER:
-            self._keep_ledger([payload for _, payload in packed])
+            self._keep_ledger([payload for _, payload in packed], watermark)
             return iter(())
-        return self._step(key[0], self.spec.arrivals(packed), timerValues.getCurrentWatermarkInMs())
+        told = max((payload for number, payload in packed if number == GREETING), default=b"").decode()
+        cell, living = self.spec.layout.cell_of[key[0]], PLAIN
+        if any(number <= UNPLACED for number, _ in packed):
+            about = self._about.get()
+            known = json.loads(About(*about).counts).get(LIVING) if about else None
+            living = Living.from_json(json.loads(known)) if known else PLAIN
+        return self._step(key[0], self.spec.arrivals(packed, cell, living), watermark, told)
 
     def handleExpiredTimer(  # noqa: N802 - Spark's name
         self,
@@ -169,7 +190,9 @@ class JoinProcessor(StatefulProcessor):
     def close(self) -> None:
         """Called by Spark when a task ends."""
 
-    def _step(self, label: int, arrivals: dict[str, pa.RecordBatch], watermark: int) -> Iterator[pd.DataFrame]:
+    def _step(
+        self, label: int, arrivals: dict[str, pa.RecordBatch], watermark: int, told: str = ""
+    ) -> Iterator[pd.DataFrame]:
         found = self._about.get()
         about = About(*found) if found else None
         cell_number = self.spec.layout.cell_of[label]
@@ -189,7 +212,9 @@ class JoinProcessor(StatefulProcessor):
         clock.append(time.perf_counter())
         seconds = dict(zip(("read", "join", "write"), np.diff(clock).tolist(), strict=True))
         new = self._counted(cell_number, arrivals, step) | {"cells": {how: 1}, "seconds": seconds}
-        counts = added_up([json.loads(about.counts) if about else {}, new])
+        before = json.loads(about.counts) if about else {}
+        living = told or before.get(LIVING)  # by which layouts rows were last sent
+        counts = added_up([before, new]) | ({LIVING: living} if living else {})
         knowledge = json.dumps(held.cell.knowledge())
         self._about.update(About(held.token, watermark, json.dumps(held.segments), json.dumps(counts), knowledge))
         if about is not None and about.watermark < watermark:
@@ -241,13 +266,18 @@ class JoinProcessor(StatefulProcessor):
     def _counted(self, cell: int, arrivals: Mapping[str, pa.RecordBatch], step: Step) -> dict[str, Any]:
         """What came and what it gave; a row that is in several cells counts in one. Late rows are kept if asked for."""
         shares = self.spec.layout.shares
-        late = {name: rows for name, rows in step.late.items() if rows.num_rows and shares.is_first(name, cell)}
+        late = {name: _own(rows) for name, rows in step.late.items() if shares.is_first(name, cell)}
+        late = {name: rows for name, rows in late.items() if rows.num_rows}
         if late and self.spec.late is not None:
             keep_late(self.spec.late, self.spec.layout.query, late, _batch_name(cell))
         return {
             "steps": 1,
             "results": step.results.num_rows,
-            "rows": {name: rows.num_rows for name, rows in arrivals.items() if shares.is_first(name, cell)},
+            "rows": {
+                name: int(np.count_nonzero(counted_here(rows)))
+                for name, rows in arrivals.items()
+                if shares.is_first(name, cell)
+            },
             "late": {name: rows.num_rows for name, rows in late.items()},
         }
 
@@ -264,11 +294,13 @@ class JoinProcessor(StatefulProcessor):
         if step.statistics.switches or counts["steps"] == 1:
             write_quietly(self.spec.folder, self.spec.learned, {"knowledge": held.cell.knowledge()})
 
-    def _keep_ledger(self, payloads: Iterable[bytes]) -> None:
-        """Count rows without key or time, and refuse a layout that is not the state's."""
-        about = self._about.get()
-        counts = json.loads(About(*about).counts) if about else {}
-        for entry in map(json.loads, payloads):
+    def _keep_ledger(self, payloads: Iterable[bytes], watermark: int) -> None:
+        """Count rows without key or time, refuse a layout that is not the state's, and decide what to split next."""
+        found = self._about.get()
+        about = About(*found) if found else None
+        counts = json.loads(about.counts) if about else {}
+        told = [json.loads(one) for one in payloads]
+        for entry in told:
             before = counts.setdefault("layout", entry["layout"])
             if before != entry["layout"]:
                 raise StateError(
@@ -278,8 +310,30 @@ class JoinProcessor(StatefulProcessor):
                 )
             new = {"without_key_or_time": {entry["input"]: entry["without_key_or_time"]}}
             counts = added_up([counts, new]) | {"layout": before}
-        self._about.update(About(uuid.uuid4().hex, 0, "{}", json.dumps(counts), "{}"))
-        _write_report(self.spec, "ledger", {"at": time.time(), "counts": counts})
+        saved = json.loads(about.segments) if about else {}
+        record = self._split(Record.from_json(saved) if saved else None, told, watermark)
+        kept = json.dumps(record.to_json() if record else {})
+        self._about.update(About(uuid.uuid4().hex, 0, kept, json.dumps(counts), "{}"))
+        report = {
+            "at": time.time(),
+            "counts": counts,
+            "split": record.describe(self.spec.layout.shares) if record else None,
+        }
+        _write_report(self.spec, "ledger", report)
+
+    def _split(self, record: Record | None, told: list[dict[str, Any]], watermark: int) -> Record | None:
+        """What is known of frequent keys after a micro-batch."""
+        splitting = self.spec.splitting
+        if splitting is None:
+            if record and record.is_split:
+                raise StateError(
+                    "frequent keys are split in this checkpoint, which needs a folder that the driver and all workers "
+                    "share: write state='...', or start with a new checkpoint"
+                )
+            return None
+        batch = int(task_property("streaming.sql.batchId"))
+        record = record or Record.new(splitting, batch)
+        return record.after(splitting, task_property("sql.streaming.queryId"), batch, told, _microseconds(watermark))
 
 
 def added_up(several: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -301,8 +355,8 @@ def added_up(several: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 def join_at_once(spec: JoinSpec, label: int, packed: pa.Table) -> Iterator[bytes]:
     """The packed results of a cell in a batch job: all rows are there, nothing expires and nothing is late."""
     rows = zip(packed["input"].to_pylist(), packed["payload"].to_pylist(), strict=True)
-    arrivals = spec.arrivals(rows)
     cell_number = spec.layout.cell_of[label]
+    arrivals = spec.arrivals(rows, cell_number, PLAIN)
     cell = spec.new_cell()
     step = cell.step(arrivals, None)
     shares = spec.layout.shares
@@ -315,6 +369,11 @@ def join_at_once(spec: JoinSpec, label: int, packed: pa.Table) -> Iterator[bytes
     _write_report(spec, f"cell-{cell_number}", report)
     for piece in pieces(step.results):
         yield pack(piece)
+
+
+def _own(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows that no other cell counts."""
+    return unmarked(rows.filter(pa.array(counted_here(rows))))
 
 
 def _write_report(spec: JoinSpec, name: str, report: Mapping[str, Any]) -> None:

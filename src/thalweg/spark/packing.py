@@ -1,7 +1,8 @@
 """From rows to packed rows by cell, and back: the two ends of a join's operator, as functions for `mapInArrow`.
 
 Before the shuffle each task gathers its rows, finds their cells and sends each cell a few large binaries; after the
-join binaries become columns again. In between Spark moves and stores bytes, and converts no row.
+join binaries become columns again. In between Spark moves and stores bytes, and converts no row. A task also tells the
+ledger what it has sent, and by which layouts.
 """
 
 from __future__ import annotations
@@ -11,13 +12,19 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from thalweg.mjoin.layouts import PLAIN, Living, parts
 from thalweg.mjoin.pack import pack, unpack
-from thalweg.mjoin.place import by_cell, first_cells, without_null
-from thalweg.mjoin.query import JoinQuery
+from thalweg.mjoin.place import without_null
+from thalweg.mjoin.query import JoinQuery, Time
 from thalweg.mjoin.shares import Shares, labels
+from thalweg.mjoin.skew import frequent
+from thalweg.ordering.types import Integers
+from thalweg.spark.splitting import FIRST, Entry, Splitting
 
 PACKED = "cell int, input int, payload binary"
 PACKED_SCHEMA = pa.schema([("cell", pa.int32()), ("input", pa.int32()), ("payload", pa.binary())])
@@ -25,8 +32,9 @@ PAYLOAD = "payload binary"
 
 LEDGER = -1  # the cell that joins nothing: it counts rows without key or time, and knows which layout the state has
 HASH = "__thalweg_hash_"  # columns that say where rows belong; they are not sent on
-GREETING = -1  # instead of the number of an input: makes sure that all cells exist from the first micro-batch on
+GREETING = -1  # instead of the number of an input: makes sure that all cells exist, and know the layouts if not plain
 FIRST_BATCH = "0"
+UNPLACED = -2  # less the number of an input: rows with their hashes, of which each cell picks its own
 GATHERED_BYTES = 64 << 20  # that a task holds before it sends them on
 
 Batches = Iterator[pa.RecordBatch]
@@ -63,16 +71,14 @@ class Layout:
         time = self.query.input(name).time
         return list(dict.fromkeys([*keys, *([time] if time else [])]))
 
-    def split(self, name: str, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The rows of each first cell, with the columns of the query only; rows that match nothing are left out."""
-        batch = without_null(batch, self.present(name))
-        hashes = {number: batch.column(f"{HASH}{number}").to_numpy() for number in self.hashed(name)}
-        cells = first_cells(hashes, self.shares, batch.num_rows)
-        yield from by_cell(stored(batch, self.query.input(name).schema), cells, self.shares.cells)
+    def hashes(self, name: str, batch: pa.RecordBatch) -> dict[int, Integers]:
+        """The hashes that came with rows, by class."""
+        return {number: batch.column(f"{HASH}{number}").to_numpy() for number in self.hashed(name)}
 
-    def copies(self, name: str, first: int) -> list[int]:
-        """All cells of rows, by their first."""
-        return [first + offset for offset in self.shares.offsets(name)]
+    def split(self, name: str, batch: pa.RecordBatch, living: Living) -> Iterator[tuple[list[int], pa.RecordBatch]]:
+        """Rows that may match, by the cells that they go to, marked and with the columns of the query only."""
+        rows = stored(batch, self.query.input(name).schema)
+        yield from parts(living, self.shares, name, self.hashes(name, batch), rows)
 
     def text(self) -> str:
         """The layout in words, equal if and only if rows go to the same cells and windows are the same."""
@@ -103,31 +109,54 @@ def stored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def packer(layout: Layout, name: str, key: str) -> Callable[[Batches], Batches]:
+def packer(layout: Layout, name: str, key: str, splitting: Splitting | None = None) -> Callable[[Batches], Batches]:
     """A function that packs the rows of an input."""
     number = layout.query.names.index(name)
 
     def run(batches: Batches) -> Batches:
-        missing = 0
+        batch_number = task_property("streaming.sql.batchId")
+        told: dict[str, Any] = {"layout": layout.text(), "input": name, "without_key_or_time": 0}
+        entry: Entry | None = FIRST
+        if splitting:
+            entry = splitting.current(task_property("sql.streaming.queryId"), int(batch_number or 0))
+            told |= {"entry": entry.text if entry else None, "rows": 0, "deadline": None, "frequent": {}}
         for table in _gathered(batches):
             batch = table.combine_chunks().to_batches()[0]
-            packed: list[tuple[int, bytes]] = []
-            kept = 0
-            for first, rows in layout.split(name, batch):
-                kept += rows.num_rows
+            rows = without_null(batch, layout.present(name))
+            told["without_key_or_time"] += batch.num_rows - rows.num_rows
+            if splitting:
+                _tell(told, layout, name, rows)
+            for cells, part in layout.split(name, rows, entry.living) if entry else ():
+                payload = pack(part)
+                for cell in cells:
+                    yield packed_row(layout.labels[cell], number, payload)
+            if entry is None and rows.num_rows:
                 payload = pack(rows)
-                packed += [(layout.labels[cell], payload) for cell in layout.copies(name, first)]
-            missing += batch.num_rows - kept
-            for label, payload in packed:
-                yield packed_row(label, number, payload)
-        if task_property("streaming.sql.batchId") == FIRST_BATCH:
+                for label in layout.labels:
+                    yield packed_row(label, UNPLACED - number, payload)
+        is_split = entry is not None and entry.living != PLAIN
+        if batch_number == FIRST_BATCH or is_split:
+            greeting = json.dumps(entry.living.to_json()).encode() if entry and is_split else b""
             for label in layout.labels:
-                yield packed_row(label, GREETING, b"")
-        about = json.dumps({"layout": layout.text(), "input": name, "without_key_or_time": missing})
-        yield packed_row(LEDGER, number, about.encode())
+                yield packed_row(label, GREETING, greeting)
+        yield packed_row(LEDGER, number, json.dumps(told).encode())
 
     run.__name__ = f"thalweg_{key}"
     return run
+
+
+def _tell(told: dict[str, Any], layout: Layout, name: str, rows: pa.RecordBatch) -> None:
+    """Add to what the ledger is told: how many rows, how long they stay, and which values are frequent."""
+    one = layout.query.input(name)
+    told["rows"] += rows.num_rows
+    if one.time and isinstance(one.window, Time) and rows.num_rows:
+        times = stored(rows.select([one.time]), pa.schema([one.schema.field(one.time)]))
+        deadline = pc.max(times[0]).as_py() + one.window.microseconds
+        told["deadline"] = max(deadline, deadline if told["deadline"] is None else told["deadline"])
+    for number, hashed in layout.hashes(name, rows).items():
+        found = told["frequent"].setdefault(number, {})
+        for value, count in frequent(hashed).items():
+            found[value] = found.get(value, 0.0) + count
 
 
 def unpacker(kinds: pa.Schema, key: str) -> Callable[[Batches], Batches]:
