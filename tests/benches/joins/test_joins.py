@@ -18,7 +18,7 @@ ALONE: dict[str, tuple[dict[str, Any], list[str]]] = {
     "drift": ({"rows": 60, "phase": 3, "rounds": 1}, [">= 1.5", ">= 1.5", ">= 0.9"]),
     "growth": ({"rows": 60, "batches": 2, "rounds": 1}, ["<= 1.5"]),
     "ablation": ({"rows": 60, "batches": 2}, ["<= 1"] * 8),
-    "skew": ({"rows": 1500, "batches": 3, "rounds": 1}, ["<= 1.25", "<= 0.5", "<= 1", "<= 1.05", "<= 1.05"]),
+    "skew": ({"rows": 1500, "batches": 3, "rounds": 1}, ["<= 1.25", "<= 0.5", "<= 1", "<= 1", "<= 1"]),
 }
 
 

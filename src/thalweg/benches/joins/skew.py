@@ -35,6 +35,7 @@ NAME = "skew"
 ROWS, WINDOW, BATCHES, ROUNDS = 20_000, 2, 8, 101
 PACKED = 5  # times the rows of a batch, for a task that packs many
 CELLS = 8
+MOST_MILLISECONDS = 1.0  # that looking for frequent keys may take a task; a micro-batch takes hundreds
 HOT = {"A": 0.6, "B": 0.01}  # the parts of the streams' rows that have one key
 SHARES = Shares((CELLS,), {name: frozenset([0]) for name in HOT})
 
@@ -87,10 +88,10 @@ def measure(
         *(
             at_most(
                 NAME,
-                f"packing {size:,} rows of even keys, times the processor time without looking",
-                looking / not_looking,
-                1.05,
-                f"{1e3 * looking:.2f} and {1e3 * not_looking:.2f} ms a task; medians of {rounds} rounds",
+                f"ms that looking takes a task of {size:,} rows with even keys",
+                1e3 * (looking - not_looking),
+                MOST_MILLISECONDS,
+                f"{1e3 * looking:.2f} and {1e3 * not_looking:.2f} ms with packing; medians of {rounds} rounds",
             )
             for size, (looking, not_looking) in packing.items()
         ),
