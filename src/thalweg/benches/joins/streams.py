@@ -55,7 +55,14 @@ def against_spark(spark: SparkSession, tick: Tick, scenario: str, workload: Work
         return race(scenario, contenders, 1, tick, note)
 
 
-def run(spark: SparkSession, folder: str, workload: Workload, make: Make, about: dict[str, Any] | None = None) -> Run:
+def run(
+    spark: SparkSession,
+    folder: str,
+    workload: Workload,
+    make: Make,
+    about: dict[str, Any] | None = None,
+    skip: int = len(FILL),
+) -> Run:
     """Join the streams of a folder; the time is that of the batches after filling, planning and state included."""
     import thalweg as tw
 
@@ -82,7 +89,7 @@ def run(spark: SparkSession, folder: str, workload: Workload, make: Make, about:
             progress = query.recentProgress
     finally:
         spark.conf.set(PROVIDER, provider)
-    counted = range(len(FILL), len(workload.batches))
+    counted = range(skip, len(workload.batches))
     seconds = sum(one.durationMs["triggerExecution"] / 1e3 for one in progress if one.batchId in counted)
     rows, checksum = (sum(answer[place] for answer in answers.values()) for place in range(2))
     return Run(rows, checksum, seconds)
