@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from thalweg.mjoin import Cell, Input, JoinQuery, Time
@@ -39,6 +39,7 @@ def rows(random: np.random.Generator, at: int) -> pa.RecordBatch:
     seed=st.integers(0, 10**6),
     turns=st.lists(st.tuples(st.integers(0, 2), st.booleans()), min_size=8, max_size=20),
 )
+@example(seed=0, turns=[*[(0, False)] * 5, (0, True), (0, True), (0, False)])  # rows that left in a step that was lost
 def test_turns(output: Literal["append", "changelog"], seed: int, turns: list[tuple[int, bool]]) -> None:
     query, random = query_of(output), np.random.default_rng(seed)
     alone = Cell(query)

@@ -31,7 +31,9 @@ def catch_up(cell: Cell, present: Collection[int], missing: Mapping[int, bytes],
     """
     for window in cell._windows.values():  # noqa: SLF001 - a part of the cell that has a file of its own
         for segment in window.segments:
-            if segment.number is not None and segment.number not in present:
+            if (
+                segment.number not in present
+            ):  # nor are those that left in a step that was lost: they come back as missing
                 _let_go(window, segment, -FOREVER if watermark is None else watermark)
     arrived = []
     for number, data in missing.items():

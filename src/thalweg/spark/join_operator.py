@@ -16,16 +16,16 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-from thalweg.mjoin import Cell, StateError, Step
+from thalweg.mjoin import Cell, StateError, Statistics, Step
 from thalweg.mjoin.catch_up import catch_up
-from thalweg.mjoin.pack import pack, pieces, unpack, unpack_all
+from thalweg.mjoin.pack import pack, unpack, unpack_all
 from thalweg.mjoin.window import FOREVER
 from thalweg.spark.late import keep_late
 from thalweg.spark.packing import GREETING, LEDGER, Layout, task_property
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 HELD_SECONDS = 300.0  # a cell that a worker has not stepped for so long is with others, or its query has ended
 MOST_SWITCHES = 5  # of a cell that are reported
+ARRIVING_BYTES = 64 << 20  # of new rows that a cell takes in at once; a larger micro-batch is taken in piece by piece
 MICROSECONDS = 1000  # in a millisecond, Spark's unit of watermarks
 
 ABOUT = StructType(
@@ -87,25 +88,39 @@ class JoinSpec:
                     found[name] = rows
         return found
 
-    def arrivals(self, rows: Iterable[tuple[int, bytes]]) -> dict[str, pa.RecordBatch]:
-        """Packed rows, put together by input."""
+    def arrivals(self, rows: Iterable[tuple[int, bytes]]) -> Iterator[dict[str, pa.RecordBatch]]:
+        """Packed rows, put together by input, so many that they can be taken in at once; at least one such piece.
+
+        With windows by count all rows wait in the cell anyway, so there they are one piece.
+        """
+        waiting, size, most = list[tuple[int, bytes]](), 0, inf if self.layout.query.counts else ARRIVING_BYTES
+        for one in rows:
+            if one[0] != GREETING:
+                if waiting and size + len(one[1]) > most:
+                    yield self._unpacked(waiting)
+                    waiting, size = [], 0
+                waiting.append(one)
+                size += len(one[1])
+        yield self._unpacked(waiting)
+
+    def _unpacked(self, rows: Iterable[tuple[int, bytes]]) -> dict[str, pa.RecordBatch]:
         by_input: dict[int, list[bytes]] = {}
         for number, payload in rows:
-            if number != GREETING:
-                by_input.setdefault(number, []).append(payload)
+            by_input.setdefault(number, []).append(payload)
         inputs = self.layout.query.inputs
         return {inputs[one].name: unpack_all(payloads, inputs[one].schema) for one, payloads in by_input.items()}
 
 
 class WindowTooLargeError(MemoryError):
-    """A cell whose windows, or the results of one step, are more than a worker can hold."""
+    """A cell whose windows are more than a worker can hold."""
 
-    def __init__(self, cell: int, arrivals: Mapping[str, pa.RecordBatch]) -> None:
-        rows = ", ".join(f"{name} {batch.num_rows:,}" for name, batch in arrivals.items())
+    def __init__(self, cell: int, rows: Mapping[str, int]) -> None:
+        taken = ", ".join(f"{name} {number:,}" for name, number in rows.items()) or "none"
         super().__init__(
-            f"cell {cell} does not fit into the memory of a worker (new rows: {rows}). Give it less: more cells=, "
-            f"shorter windows=, fewer columns in select=, fewer rows a micro-batch (maxFilesPerTrigger, "
-            f"maxOffsetsPerTrigger); or more: spark.executor.pyspark.memory, fewer cores an executor"
+            f"cell {cell} does not fit into the memory of a worker (new rows taken in until then: {taken}). Give it "
+            f"less: more cells=, shorter windows=, fewer columns in select=, fewer rows a micro-batch "
+            f"(maxFilesPerTrigger, maxBytesPerTrigger, maxOffsetsPerTrigger); or more: spark.executor.pyspark.memory, "
+            f"fewer cores an executor"
         )
 
 
@@ -151,9 +166,9 @@ class JoinProcessor(StatefulProcessor):
         timerValues: Any,  # noqa: ANN401, N803 - Spark's
     ) -> Iterator[pd.DataFrame]:
         """Take in the packed rows of a cell, and give its packed results."""
-        packed = [each for frame in rows for each in zip(frame["input"], map(bytes, frame["payload"]), strict=True)]
+        packed = (each for frame in rows for each in zip(frame["input"], map(bytes, frame["payload"]), strict=True))
         if key[0] == LEDGER:
-            self._keep_ledger([payload for _, payload in packed])
+            self._keep_ledger(payload for _, payload in packed)
             return iter(())
         return self._step(key[0], self.spec.arrivals(packed), timerValues.getCurrentWatermarkInMs())
 
@@ -164,41 +179,64 @@ class JoinProcessor(StatefulProcessor):
         expiredTimerInfo: Any,  # noqa: ANN401, N803 - Spark's
     ) -> Iterator[pd.DataFrame]:
         """Let rows of a cell expire that gets no new ones."""
-        return self._step(key[0], {}, timerValues.getCurrentWatermarkInMs())
+        return self._step(key[0], iter([{}]), timerValues.getCurrentWatermarkInMs())
 
     def close(self) -> None:
         """Called by Spark when a task ends."""
 
-    def _step(self, label: int, arrivals: dict[str, pa.RecordBatch], watermark: int) -> Iterator[pd.DataFrame]:
+    def _step(
+        self, label: int, arriving: Iterator[dict[str, pa.RecordBatch]], watermark: int
+    ) -> Iterator[pd.DataFrame]:
+        """Take in new rows piece by piece, and give results part by part: so memory is that of the windows and a bound.
+
+        All is committed by Spark, or nothing is: a step that fails half-way leaves neither results nor state, and the
+        cell is no longer held.
+        """
+        cell_number, taken = self.spec.layout.cell_of[label], Counter[str]()
+        try:
+            yield from self._stepped(label, arriving, watermark, taken)
+        except MemoryError:
+            raise WindowTooLargeError(cell_number, taken) from None
+
+    def _stepped(
+        self, label: int, arriving: Iterator[dict[str, pa.RecordBatch]], watermark: int, taken: Counter[str]
+    ) -> Iterator[pd.DataFrame]:
         found = self._about.get()
         about = About(*found) if found else None
         cell_number = self.spec.layout.cell_of[label]
         held_as = (self.spec.key, task_property("sql.streaming.queryId"), label)
-        clock = [time.perf_counter()]
-        try:
-            held, how = self._bring(_held.pop(held_as, None), about)
-            clock.append(time.perf_counter())
-            if about is None:
-                arrivals = arrivals | self.spec.table_rows(cell_number)
-            step = held.cell.step(arrivals, _microseconds(watermark))
-        except MemoryError:
-            raise WindowTooLargeError(cell_number, arrivals) from None
-        clock.append(time.perf_counter())
+        start = time.perf_counter()
+        held, how = self._bring(_held.pop(held_as, None), about)
         held.token = uuid.uuid4().hex
-        self._write(held, step)
-        clock.append(time.perf_counter())
-        seconds = dict(zip(("read", "join", "write"), np.diff(clock).tolist(), strict=True))
-        new = self._counted(cell_number, arrivals, step) | {"cells": {how: 1}, "seconds": seconds}
-        counts = added_up([json.loads(about.counts) if about else {}, new])
+        seconds = {"read": time.perf_counter() - start, "join": 0.0, "write": 0.0}
+        late: list[Mapping[str, pa.RecordBatch]] = []
+        counts: dict[str, Any] = {"steps": 1, "cells": {how: 1}}
+        statistics = Statistics()
+        for number, arrivals in enumerate(arriving):
+            if about is None and not number:
+                arrivals |= self.spec.table_rows(cell_number)  # noqa: PLW2901 - nobody else has it
+            taken.update({name: rows.num_rows for name, rows in arrivals.items()})
+            start = time.perf_counter()
+            for part in held.cell.parts(arrivals, _microseconds(watermark)):
+                seconds["join"] += time.perf_counter() - start
+                if part.results.num_rows:
+                    yield _frame(pack(part.results))
+                start = time.perf_counter()
+                self._write(held, part)
+                seconds["write"] += time.perf_counter() - start
+                late += [part.late] if self.spec.late is not None else []
+                start, statistics = time.perf_counter(), part.statistics
+            counts = added_up([counts, self._counted(cell_number, arrivals, statistics)])
+        if self.spec.late is not None:
+            self._keep_late(self.spec.late, cell_number, late)
+        counts = added_up([json.loads(about.counts) if about else {}, counts, {"seconds": seconds}])
         knowledge = json.dumps(held.cell.knowledge())
         self._about.update(About(held.token, watermark, json.dumps(held.segments), json.dumps(counts), knowledge))
         if about is not None and about.watermark < watermark:
             self._handle.deleteTimer(about.watermark + 1)
         if held.segments:  # something to expire: come back when the watermark has moved, whether there is data or not
             self._handle.registerTimer(watermark + 1)
-        self._report(cell_number, counts, held, step)
-        for piece in pieces(step.results):
-            yield _frame(pack(piece))
+        self._report(cell_number, counts, held, statistics)
         held.used = time.monotonic()
         _held[held_as] = held
         for name, one in list(_held.items()):
@@ -238,30 +276,36 @@ class JoinProcessor(StatefulProcessor):
             self._segments.updateValue((name,), (segment,))
             held.segments[number] = name, len(segment)
 
-    def _counted(self, cell: int, arrivals: Mapping[str, pa.RecordBatch], step: Step) -> dict[str, Any]:
-        """What came and what it gave; a row that is in several cells counts in one. Late rows are kept if asked for."""
+    def _counted(self, cell: int, arrivals: Mapping[str, pa.RecordBatch], statistics: Statistics) -> dict[str, Any]:
+        """What came and what it gave; a row that is in several cells counts in one."""
         shares = self.spec.layout.shares
-        late = {name: rows for name, rows in step.late.items() if rows.num_rows and shares.is_first(name, cell)}
-        if late and self.spec.late is not None:
-            keep_late(self.spec.late, self.spec.layout.query, late, _batch_name(cell))
         return {
-            "steps": 1,
-            "results": step.results.num_rows,
+            "results": statistics.results,
             "rows": {name: rows.num_rows for name, rows in arrivals.items() if shares.is_first(name, cell)},
-            "late": {name: rows.num_rows for name, rows in late.items()},
+            "late": {name: rows for name, rows in statistics.late.items() if shares.is_first(name, cell)},
         }
 
-    def _report(self, cell: int, counts: dict[str, Any], held: Held, step: Step) -> None:
+    def _keep_late(self, folder: str, cell: int, several: Iterable[Mapping[str, pa.RecordBatch]]) -> None:
+        """Keep late rows in one file a stream and micro-batch, whatever the pieces they came in."""
+        by_input: dict[str, list[pa.RecordBatch]] = {}
+        for late in several:
+            for name, rows in late.items():
+                if self.spec.layout.shares.is_first(name, cell):
+                    by_input.setdefault(name, []).append(rows)
+        joined = {name: pa.concat_batches(batches) for name, batches in by_input.items()}
+        keep_late(folder, self.spec.layout.query, joined, _batch_name(cell))
+
+    def _report(self, cell: int, counts: dict[str, Any], held: Held, statistics: Statistics) -> None:
         report = {
             "cell": cell,
             "at": time.time(),
             "counts": counts,
             "state": {"segments": len(held.segments), "bytes": sum(size for _, size in held.segments.values())},
-            "statistics": step.statistics.to_dict(),
+            "statistics": statistics.to_dict(),
             "switches": [asdict(one) for one in held.cell.switches[-MOST_SWITCHES:]],
         }
         _write_report(self.spec, f"cell-{cell}", report)
-        if step.statistics.switches or counts["steps"] == 1:
+        if statistics.switches or counts["steps"] == 1:
             write_quietly(self.spec.folder, self.spec.learned, {"knowledge": held.cell.knowledge()})
 
     def _keep_ledger(self, payloads: Iterable[bytes]) -> None:
@@ -300,21 +344,27 @@ def added_up(several: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def join_at_once(spec: JoinSpec, label: int, packed: pa.Table) -> Iterator[bytes]:
     """The packed results of a cell in a batch job: all rows are there, nothing expires and nothing is late."""
+    cell_number, taken = spec.layout.cell_of[label], Counter[str]()
+    try:
+        yield from _joined_at_once(spec, cell_number, packed, taken)
+    except MemoryError:
+        raise WindowTooLargeError(cell_number, taken) from None
+
+
+def _joined_at_once(spec: JoinSpec, cell_number: int, packed: pa.Table, taken: Counter[str]) -> Iterator[bytes]:
     rows = zip(packed["input"].to_pylist(), packed["payload"].to_pylist(), strict=True)
-    arrivals = spec.arrivals(rows)
-    cell_number = spec.layout.cell_of[label]
-    cell = spec.new_cell()
-    step = cell.step(arrivals, None)
-    shares = spec.layout.shares
-    counts = {
-        "steps": 1,
-        "results": step.results.num_rows,
-        "rows": {name: batch.num_rows for name, batch in arrivals.items() if shares.is_first(name, cell_number)},
-    }
-    report = {"cell": cell_number, "at": time.time(), "counts": counts, "statistics": step.statistics.to_dict()}
+    cell, results, statistics = spec.new_cell(), 0, Statistics()
+    for arrivals in spec.arrivals(rows):
+        taken.update({name: batch.num_rows for name, batch in arrivals.items()})
+        for part in cell.parts(arrivals, None):
+            if part.results.num_rows:
+                yield pack(part.results)
+            statistics = part.statistics
+        results += statistics.results
+    first = {name: number for name, number in taken.items() if spec.layout.shares.is_first(name, cell_number)}
+    counts = {"steps": 1, "results": results, "rows": first}
+    report = {"cell": cell_number, "at": time.time(), "counts": counts, "statistics": statistics.to_dict()}
     _write_report(spec, f"cell-{cell_number}", report)
-    for piece in pieces(step.results):
-        yield pack(piece)
 
 
 def _write_report(spec: JoinSpec, name: str, report: Mapping[str, Any]) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ALONE: dict[str, tuple[dict[str, Any], list[str]]] = {
-    "drift": ({"rows": 60, "phase": 3, "rounds": 1}, [">= 1.5", ">= 1.5", ">= 0.9"]),
+    "drift": ({"rows": 60, "phase": 3, "rounds": 1}, [">= 1.5", ">= 0.9", "0.95 to 1.05"]),
     "growth": ({"rows": 60, "batches": 2, "rounds": 1}, ["<= 1.5"]),
     "ablation": ({"rows": 60, "batches": 2}, ["<= 1"] * 8),
 }
