@@ -48,6 +48,15 @@ def test_spark_itself_gives_the_same_results(spark: SparkSession) -> None:
     check(module.measure(spark, lambda *tick: ticks.append(tick), rows=200, batches=1), "cycle", [">= 4"], ticks)
 
 
+def test_an_overrun_join_catches_up(spark: SparkSession) -> None:
+    """How much faster rows come than they are joined is no matter of a test; that none is lost is."""
+    module = import_module(f"{joins.__name__}.overload")
+    ticks: list[tuple[int, int]] = []
+    _, memory, totals = module.measure(spark, lambda *tick: ticks.append(tick), rows=300, seconds=0.5, calm=2)
+    assert memory.holds, memory
+    assert totals.holds, totals
+
+
 def test_every_scenario_is_there() -> None:
-    assert load("joins").SCENARIOS == ("common-key", "chain", "cycle", "amplifying", "drift", "growth", "ablation")
+    assert load("joins").SCENARIOS[-4:] == ("drift", "growth", "ablation", "overload")
     assert {module.NAME for module in (common_key, chain, amplifying)} < set(joins.SCENARIOS)

@@ -17,11 +17,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from thalweg.benches.filters.race import AGAIN, THALWEG, Run, Tick, part_of, race
 from thalweg.benches.joins.cells import Orders, drive, orders_of, prepared
-from thalweg.benches.joins.work import BATCH_SECONDS, SECOND, Keys, Tables, Workload, random_batches
+from thalweg.benches.joins.work import SECOND, Keys, Tables, Workload, later, random_batches
 from thalweg.mjoin import JoinQuery, Time
 from thalweg.results import Result
 
@@ -51,7 +50,7 @@ def make_workload(rows: int, phase: int) -> Workload:
             far = sent[arm] * ARM_WINDOW  # one match
             streams[f"{arm}1"] = Keys({arm.lower(): near[arm], f"{arm.lower()}_far": far}, sent[arm])
             streams[f"{arm}2"] = Keys({f"{arm.lower()}_far": far}, sent[arm])
-        batches += _later(random_batches(streams, phase, seed=number), number * phase)
+        batches += later(random_batches(streams, phase, seed=number), number * phase)
     on = [((HUB, arm.lower()), (f"{arm}1", arm.lower())) for arm in ARMS]
     on += [((f"{arm}1", f"{arm.lower()}_far"), (f"{arm}2", f"{arm.lower()}_far")) for arm in ARMS]
     return Workload(on=tuple(on), window=ARM_WINDOW, batches=batches)
@@ -113,15 +112,3 @@ def _searched(
         }
 
     return best(range(PHASES)), [best([at]) for at in range(PHASES)]
-
-
-def _later(batches: list[Tables], by: int) -> list[Tables]:
-    """The same rows, so many batches later."""
-    shift = pa.scalar(by * BATCH_SECONDS * SECOND, pa.duration("us"))
-    return [
-        {
-            name: table.set_column(table.schema.get_field_index("ts"), "ts", pc.add(table["ts"], shift))
-            for name, table in tables.items()
-        }
-        for tables in batches
-    ]
