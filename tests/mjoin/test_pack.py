@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thalweg.mjoin.marks import together
-from thalweg.mjoin.pack import pack, pieces, unpack
+from thalweg.mjoin.pack import pack, unpack
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
 ROWS = st.lists(st.tuples(st.none() | st.integers(-5, 5), st.none() | st.text(max_size=3)), max_size=20)
@@ -27,13 +27,3 @@ def test_what_is_packed_comes_back(rows: list[tuple[int | None, str | None]], st
 def test_several_become_one(several: list[list[tuple[int | None, str | None]]]) -> None:
     whole = together([unpack(pack(batch_of(rows))) for rows in several], SCHEMA)
     assert whole.equals(batch_of([row for rows in several for row in rows]))
-
-
-@given(ROWS, st.integers(1, 200))
-def test_pieces_are_all_of_it(rows: list[tuple[int | None, str | None]], piece_bytes: int) -> None:
-    batch = batch_of(rows)
-    found = list(pieces(batch, piece_bytes))
-    assert all(piece.num_rows for piece in found)
-    assert sum(piece.num_rows for piece in found) == len(rows)
-    if found:
-        assert pa.Table.from_batches(found).equals(pa.Table.from_batches([batch]))

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from thalweg.mjoin.cell import Statistics
 
 PLANNED = 8  # steps after which orders are planned anew though nothing has moved: that takes milliseconds
+AT_ONCE = 50_000  # combinations of rows that a plan must save an input in a step not to wait until the step has ended
 GAIN = 1.05  # of a plan, that makes it worth a closer look: as much as `Steady` wants
+SAVED = 0.1  # combinations for each new row that it must save at least: about a hundredth of what a row takes
 GAIN_OF_FEW = 1.5  # the same where only survivors of drop-probing are concerned
 ALL_SURVIVE, MANY_SURVIVE = 0.9, 0.8  # share of rows that makes drop-probing pointless, and below which it is not
 LESS = 0.98  # of the probes that there are, for which a policy's order is taken: what it changes may hardly matter
@@ -90,7 +92,8 @@ class Adaptation:
         self._planned = {name: as_written(query, name) for name in query.names}  # the planner's orders
         self._drops = dict.fromkeys(query.names, drop_probing is not False)
         self._forced: dict[str, Order] = {}
-        self._unplanned = PLANNED  # steps since orders were last planned
+        self._step = 1  # the number of the step that is being made
+        self._planned_at = self._step - PLANNED  # and of that in which orders were last planned
         self._plans: dict[str, Plan] = {}
         self._choices: dict[str, Choice] = {}
         self.fix(orders or {})
@@ -112,28 +115,24 @@ class Adaptation:
             self._plans[name] = plan(self.query, name, one.order, one.generation, drop_probing=one.drops)
         return self._plans[name]
 
-    def sample(self, name: str, segment: Segment, floors: Mapping[str, int]) -> None:
-        """Learn from some new rows of an input, before they are joined."""
+    def sample(self, name: str, segment: Segment, floors: Mapping[str, int], statistics: Statistics) -> None:
+        """Learn from some new rows of an input, before they are joined, and choose anew if that cannot wait."""
         if self._is_measured:
             masks = self.measures.sample(name, segment, floors)
             if name in self._learners:
                 self._learners[name].update(masks[masks != 0])
+            if self.measures.moved and self._saved_by_planning(name) > AT_ONCE:
+                self._observe()
+                self._report(statistics)  # what was counted is of the plans so far
+                self._choose_anew(segment.rows, statistics)
 
-    def finish(self, step: int, rows: Mapping[str, int], statistics: Statistics) -> None:
+    def finish(self, rows: Mapping[str, int], statistics: Statistics) -> None:
         """Look at what a step has shown, choose anew if that pays, and report."""
         self._observe()
         self._report(statistics)
         self.measures.finish(rows)
-        graph = self._replanned(sum(rows.values()))
-        for name in self.query.names:
-            survivors = self.measures.survivors(name)
-            if self._auto and survivors is not None:
-                self._drops[name] = survivors < (ALL_SURVIVE if self._drops[name] else MANY_SURVIVE)
-            present, wanted = self._choices[name], self._choice(name)
-            if wanted != present:
-                self._choices[name] = wanted
-                self._plans.pop(name, None)
-                statistics.switches.append(Switch(step, name, *self._reason(name, present, wanted, graph)))
+        self._choose_anew(sum(rows.values()), statistics)
+        self._step += 1
         self.switches.extend(statistics.switches)
         statistics.orders = {name: one.order for name, one in self._choices.items()}
         statistics.drop_probing = {name: self.plan(name).drops for name in self.query.names}
@@ -179,6 +178,26 @@ class Adaptation:
             return Choice(self._learnt(name), planned, drops)
         return Choice(planned, planned, drops)
 
+    def _choose_anew(self, rows: int, statistics: Statistics) -> None:
+        graph = self._replanned(rows)
+        for name in self.query.names:
+            survivors = self.measures.survivors(name)
+            if self._auto and survivors is not None:
+                self._drops[name] = survivors < (ALL_SURVIVE if self._drops[name] else MANY_SURVIVE)
+            present, wanted = self._choices[name], self._choice(name)
+            if wanted != present:
+                self._choices[name] = wanted
+                self._plans.pop(name, None)
+                statistics.switches.append(Switch(self._step, name, *self._reason(name, present, wanted, graph)))
+
+    def _saved_by_planning(self, name: str) -> float:
+        """How many combinations of rows a step another order of an input is estimated to save."""
+        graph = self.measures.graph
+        if self._is_fixed or graph is None:
+            return 0.0
+        cost = self._steady.planner.plan(graph).costs[graph.position(name)]
+        return _cost(graph, name, self._planned[name]) - cost
+
     def _learnt(self, name: str) -> Order:
         """The policy's order, or the present one if that is as good on the latest sample."""
         learnt, present = self.measures.probings[name].order(self._learners[name]), self._choices.get(name)
@@ -189,16 +208,16 @@ class Adaptation:
 
     def _replanned(self, rows: int) -> JoinGraph | None:
         """Plan orders anew if it is time; returns the graph that they are planned from."""
-        self._unplanned += 1
-        is_time = self.measures.moved or self._unplanned >= PLANNED
+        is_time = self.measures.moved or self._step >= self._planned_at + PLANNED
         if self._is_fixed or not self._is_measured or not rows or not is_time:
             return None
         graph = self.measures.graph
         if graph is not None:
-            self._unplanned = 0
-            proposed = self._steady.planner.plan(graph)
+            self._planned_at, self.measures.moved = self._step, False
+            proposed, least = self._steady.planner.plan(graph), SAVED * sum(self.measures.rates.values())
             if any(
-                _cost(graph, name, self._planned[name]) > cost * (GAIN_OF_FEW if name in self._learners else GAIN)
+                _cost(graph, name, self._planned[name])
+                > max(cost * (GAIN_OF_FEW if name in self._learners else GAIN), cost + least)
                 for name, cost in zip(self.query.names, proposed.costs, strict=True)
             ):
                 self._steady.update(graph, self.measures.arrived, self.measures.hits)

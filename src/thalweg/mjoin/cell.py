@@ -4,16 +4,17 @@
 of every row: its time plus its window, or for a window by count the time of the last row that pushes it out. Results do
 not depend on how rows are spread over steps, nor on the orders of probes. A row that arrives with a time before the
 watermark is late and not joined. A step expires rows at the new watermark, and then takes in the new rows, one input
-after the other: each probes what is there already.
+after the other: each probes what is there already. Its results come in parts of bounded size, so that a step takes
+memory for its new rows and no more than a part of what they give.
 
 The state is the rows of the windows, as segments; everything else can be made from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple, Self
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +30,9 @@ from thalweg.mjoin.segments import pack, unpack
 from thalweg.mjoin.window import BEGINNING, Segment, Window
 from thalweg.ordering.types import Integers
 
+PART_BYTES = 8 << 20  # of results at once, roughly: enough to forget what it costs to send them on
+FIRST_PART, MOST_PART = 1 << 12, 1 << 17  # results at once: while it is not known how wide they are, and at most
+Changed: TypeAlias = tuple[int, dict[str, Integers]]  # 1 or -1, and the numbers of rows of results by input
 ROWS_PER_PROFILE_TUPLE = 80  # the unit in which `count_handled` counts: kernels save half a microsecond a row
 
 
@@ -62,7 +66,7 @@ class Statistics:
 
 @dataclass
 class Step:
-    """What a step gave, and how it changed the state."""
+    """What a step gave, and how it changed the state; or a part of it: all but the last have results only."""
 
     results: pa.RecordBatch
     late: Mapping[str, pa.RecordBatch]
@@ -129,6 +133,7 @@ class Cell:
         self._windows = {name: Window(query, name) for name in query.names}
         self._held: dict[str, Waiting] = {}
         self._next = 0  # the number of the next segment
+        self._part = FIRST_PART  # results to give at once
         self._prober = Prober(query, self._windows)
         self._adaptation = Adaptation(query, self._prober, planner, policy, drift, orders, drop_probing)
 
@@ -172,7 +177,12 @@ class Cell:
         self._adaptation.learn(knowledge)
 
     def step(self, arrivals: Mapping[str, pa.RecordBatch], watermark: int | None) -> Step:
-        """Take in new rows.
+        """Take in new rows, all at once."""
+        parts = list(self.parts(arrivals, watermark))
+        return replace(parts[-1], results=pa.concat_batches([one.results for one in parts]))
+
+    def parts(self, arrivals: Mapping[str, pa.RecordBatch], watermark: int | None) -> Iterator[Step]:
+        """Take in new rows, and give what comes of it part by part; without the last part a cell is of no more use.
 
         Without a watermark no row is late and none expires. With windows by count that means that all rows are there,
         and this is the only step: streams that have no watermark yet have `BEGINNING`.
@@ -190,9 +200,30 @@ class Cell:
         if self.query.counts:
             new = self._released(new, statistics, added, removed)
         deadlines = {name: self._due(name, rows) for name, rows in new.items()}
-        results: list[tuple[int, dict[str, Integers]]] = []
+        rest = yield from self._given(self._found(new, deadlines, before, now, added, statistics), statistics)
+        last = self._some(rest, statistics)
+        statistics.rows = {name: rows.num_rows for name, rows in new.items()}
+        self._prune(now, added, removed)
+        self.version += 1
+        self._adaptation.finish(statistics.rows, statistics)
+        statistics.state_rows = {name: window.alive for name, window in self._windows.items()}
+        sizes = [*(one.bytes for one in self._segments()), *(one.bytes for one in self._held.values())]
+        statistics.state_bytes, statistics.segments = sum(sizes), len(sizes)
+        statistics.memory_bytes = sum(window.bytes for window in self._windows.values())
+        yield replace(last, late=late, added=added, removed=tuple(removed))
+
+    def _found(
+        self,
+        new: dict[str, pa.RecordBatch],
+        deadlines: dict[str, Integers],
+        before: int,
+        now: int,
+        added: dict[int, bytes],
+        statistics: Statistics,
+    ) -> Iterator[Changed]:
+        """The results that end, and then those that new rows make."""
         if self.query.output == "changelog" and now > before:
-            results += self._leave(before, now)
+            yield from self._leave(before, now)
         if self.query.output == "changelog" and self.query.counts:  # what has expired already never enters
             for name, floor in self._floors(now).items():
                 if name in new:
@@ -202,18 +233,29 @@ class Cell:
         for name, rows in new.items():
             if rows.num_rows:
                 segment = self._append(name, rows, added, deadlines[name])
-                results += self._enter(name, segment, floors)
-        statistics.rows = {name: rows.num_rows for name, rows in new.items()}
+                yield from self._enter(name, segment, floors, statistics)
+
+    def _given(self, found: Iterable[Changed], statistics: Statistics) -> Generator[Step, None, list[Changed]]:
+        """Results as parts of a step, but for the last ones."""
+        waiting, size = list[Changed](), 0
+        for change, rows in found:
+            start, end = 0, rows[self.query.names[0]].size
+            while start < end:
+                stop = min(start + self._part - size, end)
+                waiting.append((change, {name: each[start:stop] for name, each in rows.items()}))
+                size, start = size + stop - start, stop
+                if size == self._part:
+                    yield self._some(waiting, statistics)
+                    waiting, size = [], 0
+        return waiting
+
+    def _some(self, results: list[Changed], statistics: Statistics) -> Step:
+        """A part of a step."""
         batch = self._gather(results)
-        self._prune(now, added, removed)
-        self.version += 1
-        self._adaptation.finish(self.version, statistics.rows, statistics)
-        statistics.results = batch.num_rows
-        statistics.state_rows = {name: window.alive for name, window in self._windows.items()}
-        sizes = [*(one.bytes for one in self._segments()), *(one.bytes for one in self._held.values())]
-        statistics.state_bytes, statistics.segments = sum(sizes), len(sizes)
-        statistics.memory_bytes = sum(window.bytes for window in self._windows.values())
-        return Step(batch, late, added, tuple(removed), statistics)
+        statistics.results += batch.num_rows
+        if batch.num_rows:
+            self._part = min(max(PART_BYTES * batch.num_rows // max(batch.nbytes, 1), 1), MOST_PART)
+        return Step(batch, {}, {}, (), statistics)
 
     def _segments(self) -> Iterable[Segment]:
         return (one for window in self._windows.values() for one in window.segments if one.number is not None)
@@ -292,7 +334,7 @@ class Cell:
         self._next += 1
         return segment
 
-    def _leave(self, before: int, now: int) -> Iterable[tuple[int, dict[str, Integers]]]:
+    def _leave(self, before: int, now: int) -> Iterable[Changed]:
         """The results that end because one of their rows expires, input by input."""
         floors, later = self._floors(before), self._floors(now)
         for name, window in self._windows.items():
@@ -309,13 +351,13 @@ class Cell:
         return {one.name: watermark - isinstance(one.window, Count) for one in self.query.inputs}
 
     def _enter(
-        self, name: str, segment: Segment, floors: Mapping[str, int]
-    ) -> Iterable[tuple[int, dict[str, Integers]]]:
+        self, name: str, segment: Segment, floors: Mapping[str, int], statistics: Statistics
+    ) -> Iterable[Changed]:
         """The results that new rows make with those that are there."""
-        self._adaptation.sample(name, segment, floors)
+        self._adaptation.sample(name, segment, floors, statistics)
         yield from ((1, one.rows) for one in self._prober.run(self._adaptation.plan(name), segment.numbers, floors))
 
-    def _gather(self, results: list[tuple[int, dict[str, Integers]]]) -> pa.RecordBatch:
+    def _gather(self, results: list[Changed]) -> pa.RecordBatch:
         """Results as rows."""
         query, nothing = self.query, np.empty(0, np.int64)
         rows = {name: np.concatenate([nothing, *(each[name] for _, each in results)]) for name in query.names}

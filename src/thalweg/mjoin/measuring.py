@@ -3,7 +3,8 @@
 Each sampled row of an input is looked up in the windows of all others, before it is joined. That gives joint drop masks
 (a bit for every other input, set if the path to it has no match), hence how many rows survive; and for every two inputs
 that share a key, which share of their pairs of rows match. A share that has surely changed is measured anew, others as
-a decayed mean. Chooses nothing.
+a decayed mean. What new rows of the one input find is kept apart from what those of the other find, for windows of
+different length make it differ. Chooses nothing.
 """
 
 from __future__ import annotations
@@ -41,10 +42,11 @@ class Measures:
         self._near = {name: [one for one in query.names if self._key(name, one)] for name in query.names}
         self.masks = {name: np.empty(0, np.int64) for name in query.names}  # the latest
         self.arrived = dict.fromkeys(query.names, 0.0)
-        self.moved = False  # whether some selectivity has surely changed in the last step
+        self.moved = False  # whether some selectivity has surely changed; until whoever chooses by it takes it back
         self._steps = 0.0  # in which they arrived
-        self._pairs = {pair: np.zeros(3) for pair in query.pairs}
-        self._fresh = {pair: np.zeros(3) for pair in query.pairs}  # of this step
+        ways = [way for pair in query.pairs for way in (pair, pair[::-1])]  # whose new rows, and in whose window
+        self._known = {way: np.zeros(3) for way in ways}
+        self._fresh = {way: np.zeros(3) for way in ways}  # of this step
         self._most = dict.fromkeys(query.names, MOST_SAMPLE)  # rows to sample in a step; fewer where they match much
         self._sampled = dict.fromkeys(query.names, 0)  # rows since something has last moved
         self._due = dict.fromkeys(query.names, float(LEAST_SAMPLE))  # rows to sample: of the first ones, at once
@@ -61,6 +63,12 @@ class Measures:
         return {pair: float(counts[HITS]) for pair, counts in self._pairs.items()}
 
     @property
+    def _pairs(self) -> dict[Pair, Floats]:
+        """The evidence both ways."""
+        evidence = {way: self._known[way] + self._fresh[way] for way in self._known}
+        return {pair: evidence[pair] + evidence[pair[::-1]] for pair in self.query.pairs}
+
+    @property
     def selectivities(self) -> dict[Pair, float]:
         """Which share of the pairs of rows match, where that is known."""
         return {pair: _share(counts) for pair, counts in self._pairs.items() if counts[PAIRS]}
@@ -69,7 +77,7 @@ class Measures:
     def graph(self) -> JoinGraph | None:
         """The join graph as measured, once everything is."""
         selectivities = self.selectivities
-        if len(selectivities) < len(self._pairs):
+        if len(selectivities) < len(self.query.pairs):
             return None
         sizes = {name: max(float(window.alive), 1.0) for name, window in self.windows.items()}
         return self.query.graph({name: max(rate, FEW) for name, rate in self.rates.items()}, sizes, selectivities)
@@ -101,8 +109,12 @@ class Measures:
         start = Found(np.arange(size), rows, own.ring("times", rows), own.ring("deadlines", rows))
         matches = {other: self._matches(name, other, start, floors) for other in self._near[name]}
         for other, found in matches.items():
-            pair = (name, other) if (name, other) in self._fresh else (other, name)
-            self._fresh[pair] += size * self.windows[other].alive, found.rows.size, np.unique(found.origin).size
+            way = name, other
+            self._fresh[way] += size * self.windows[other].alive, found.rows.size, np.unique(found.origin).size
+            if has_moved(self._known[way], self._fresh[way]):
+                self.moved = True
+                self._sampled |= dict.fromkeys(way, 0)
+                self._known[way] = self._known[way[::-1]] = np.zeros(3)
         if sum(found.rows.size for found in matches.values()) > MOST_MATCHES:
             self._most[name] = max(self._most[name] // 2, 1)
         elif self._most[name] < MOST_SAMPLE:
@@ -113,27 +125,22 @@ class Measures:
 
     def finish(self, rows: Mapping[str, int]) -> None:
         """End a step in which so many rows came."""
-        self._steps, self.moved = KEPT * self._steps + 1.0, False
+        self._steps = KEPT * self._steps + 1.0
         for name in self.query.names:
             self.arrived[name] = KEPT * self.arrived[name] + rows.get(name, 0)
-        for pair, fresh in self._fresh.items():
-            before = self._pairs[pair]
-            moved = has_moved(before, fresh)
-            if moved:
-                self.moved = True
-                self._sampled |= dict.fromkeys(pair, 0)
-            self._pairs[pair] = fresh if moved else KEPT * before + fresh
-            self._fresh[pair] = np.zeros(3)
+        for way, fresh in self._fresh.items():
+            self._known[way] = KEPT * self._known[way] + fresh
+            self._fresh[way] = np.zeros(3)
 
     def knowledge(self) -> dict[str, Any]:
         """What has been measured, as JSON has it."""
-        pairs = [[*pair, *counts.tolist()] for pair, counts in self._pairs.items()]
+        pairs = [[*way, *counts.tolist()] for way, counts in self._known.items()]
         return {"arrived": dict(self.arrived), "steps": self._steps, "pairs": pairs}
 
     def learn(self, knowledge: Mapping[str, Any]) -> None:
         """Begin with what was measured before."""
         self.arrived, self._steps = dict(knowledge["arrived"]), float(knowledge["steps"])
-        self._pairs = {(left, right): np.array(counts) for left, right, *counts in knowledge["pairs"]}
+        self._known |= {(left, right): np.array(counts) for left, right, *counts in knowledge["pairs"]}
 
     def _drop_masks(self, name: str, matches: Mapping[str, Found], size: int, floors: Mapping[str, int]) -> Integers:
         """For each row of a sample, which paths have no match; where they begin, the matches are known."""

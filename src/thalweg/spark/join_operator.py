@@ -16,6 +16,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -23,11 +24,11 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-from thalweg.mjoin import Cell, StateError, Step
+from thalweg.mjoin import Cell, StateError, Statistics, Step
 from thalweg.mjoin.catch_up import catch_up
 from thalweg.mjoin.layouts import PLAIN, Living
 from thalweg.mjoin.marks import ALWAYS, ELSEWHERE, counted_here, mark, together, unmarked
-from thalweg.mjoin.pack import pack, pieces, unpack
+from thalweg.mjoin.pack import pack, unpack
 from thalweg.mjoin.place import without_null
 from thalweg.mjoin.window import FOREVER
 from thalweg.spark.late import keep_late
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 HELD_SECONDS = 300.0  # a cell that a worker has not stepped for so long is with others, or its query has ended
 MOST_SWITCHES = 5  # of a cell that are reported
 LIVING = "living"  # among the counts of a cell, the layouts by which rows were last sent, if these are not plain
+ARRIVING_BYTES = 64 << 20  # of new rows that a cell takes in at once; a larger micro-batch is taken in piece by piece
 MICROSECONDS = 1000  # in a millisecond, Spark's unit of watermarks
 
 ABOUT = StructType(
@@ -97,29 +99,46 @@ class JoinSpec:
                 found.update((name, part) for cells, part in self.layout.split(name, rows, PLAIN) if cell in cells)
         return found
 
-    def arrivals(self, packed: Iterable[tuple[int, bytes]], cell: int, living: Living) -> dict[str, pa.RecordBatch]:
-        """Packed rows, put together by input; of those that came to all cells, the ones that belong to this."""
-        found: dict[str, list[pa.RecordBatch]] = {}
+    def arrivals(
+        self, packed: Iterable[tuple[int, bytes]], cell: int, living: Living, greetings: list[bytes]
+    ) -> Iterator[dict[str, pa.RecordBatch]]:
+        """Packed rows, put together by input, so many that they can be taken in at once; at least one such piece.
+
+        Of rows that came to all cells, those that belong to this one by the living layouts are taken. Greetings are put
+        aside. With windows by count all rows wait in the cell anyway, so there they are one piece.
+        """
+        waiting, size, most = dict[str, list[pa.RecordBatch]](), 0, inf if self.layout.query.counts else ARRIVING_BYTES
         names = self.layout.query.names
         for number, payload in packed:
+            if number == GREETING:
+                greetings.append(payload)
+                continue
+            if waiting and size + len(payload) > most:
+                yield self._together(waiting)
+                waiting, size = {}, 0
+            size += len(payload)
             if number <= UNPLACED:
                 name = names[UNPLACED - number]
                 own = [part for cells, part in self.layout.split(name, unpack(payload), living) if cell in cells]
-                found.setdefault(name, []).extend(own)
-            elif number != GREETING:
-                found.setdefault(names[number], []).append(unpack(payload))
-        return {name: together(several, self.layout.query.input(name).schema) for name, several in found.items()}
+                waiting.setdefault(name, []).extend(own)
+            else:
+                waiting.setdefault(names[number], []).append(unpack(payload))
+        yield self._together(waiting)
+
+    def _together(self, waiting: Mapping[str, list[pa.RecordBatch]]) -> dict[str, pa.RecordBatch]:
+        return {name: together(several, self.layout.query.input(name).schema) for name, several in waiting.items()}
 
 
 class WindowTooLargeError(MemoryError):
-    """A cell whose windows, or the results of one step, are more than a worker can hold."""
+    """A cell whose windows are more than a worker can hold."""
 
-    def __init__(self, cell: int, arrivals: Mapping[str, pa.RecordBatch]) -> None:
-        rows = ", ".join(f"{name} {batch.num_rows:,}" for name, batch in arrivals.items())
+    def __init__(self, cell: int, rows: Mapping[str, int]) -> None:
+        taken = ", ".join(f"{name} {number:,}" for name, number in rows.items()) or "none"
         super().__init__(
-            f"cell {cell} does not fit into the memory of a worker (new rows: {rows}). Give it less: more cells=, "
-            f"shorter windows=, fewer columns in select=, fewer rows a micro-batch (maxFilesPerTrigger, "
-            f"maxOffsetsPerTrigger); or more: spark.executor.pyspark.memory, fewer cores an executor"
+            f"cell {cell} does not fit into the memory of a worker (new rows taken in until then: {taken}). Give it "
+            f"less: more cells=, shorter windows=, fewer columns in select=, fewer rows a micro-batch "
+            f"(maxFilesPerTrigger, maxBytesPerTrigger, maxOffsetsPerTrigger); or more: spark.executor.pyspark.memory, "
+            f"fewer cores an executor"
         )
 
 
@@ -165,18 +184,12 @@ class JoinProcessor(StatefulProcessor):
         timerValues: Any,  # noqa: ANN401, N803 - Spark's
     ) -> Iterator[pd.DataFrame]:
         """Take in the packed rows of a cell, and give its packed results."""
-        packed = [each for frame in rows for each in zip(frame["input"], map(bytes, frame["payload"]), strict=True)]
+        packed = (each for frame in rows for each in zip(frame["input"], map(bytes, frame["payload"]), strict=True))
         watermark = timerValues.getCurrentWatermarkInMs()
         if key[0] == LEDGER:
-            self._keep_ledger([payload for _, payload in packed], watermark)
+            self._keep_ledger((payload for _, payload in packed), watermark)
             return iter(())
-        told = max((payload for number, payload in packed if number == GREETING), default=b"").decode()
-        cell, living = self.spec.layout.cell_of[key[0]], PLAIN
-        if any(number <= UNPLACED for number, _ in packed):
-            about = self._about.get()
-            known = json.loads(About(*about).counts).get(LIVING) if about else None
-            living = Living.from_json(json.loads(known)) if known else PLAIN
-        return self._step(key[0], self.spec.arrivals(packed, cell, living), watermark, told)
+        return self._step(key[0], packed, watermark)
 
     def handleExpiredTimer(  # noqa: N802 - Spark's name
         self,
@@ -185,45 +198,73 @@ class JoinProcessor(StatefulProcessor):
         expiredTimerInfo: Any,  # noqa: ANN401, N803 - Spark's
     ) -> Iterator[pd.DataFrame]:
         """Let rows of a cell expire that gets no new ones."""
-        return self._step(key[0], {}, timerValues.getCurrentWatermarkInMs())
+        return self._step(key[0], iter(()), timerValues.getCurrentWatermarkInMs())
 
     def close(self) -> None:
         """Called by Spark when a task ends."""
 
-    def _step(
-        self, label: int, arrivals: dict[str, pa.RecordBatch], watermark: int, told: str = ""
+    def _step(self, label: int, packed: Iterator[tuple[int, bytes]], watermark: int) -> Iterator[pd.DataFrame]:
+        """Take in new rows piece by piece, and give results part by part: so memory is that of the windows and a bound.
+
+        All is committed by Spark, or nothing is: a step that fails half-way leaves neither results nor state, and the
+        cell is no longer held.
+        """
+        cell_number, taken = self.spec.layout.cell_of[label], Counter[str]()
+        try:
+            yield from self._stepped(label, packed, watermark, taken)
+        except MemoryError:
+            raise WindowTooLargeError(cell_number, taken) from None
+
+    def _stepped(
+        self, label: int, packed: Iterator[tuple[int, bytes]], watermark: int, taken: Counter[str]
     ) -> Iterator[pd.DataFrame]:
         found = self._about.get()
         about = About(*found) if found else None
         cell_number = self.spec.layout.cell_of[label]
         held_as = (self.spec.key, task_property("sql.streaming.queryId"), label)
-        clock = [time.perf_counter()]
-        try:
-            held, how = self._bring(_held.pop(held_as, None), about)
-            clock.append(time.perf_counter())
-            if about is None:
-                arrivals = arrivals | self.spec.table_rows(cell_number)
-            step = held.cell.step(arrivals, _microseconds(watermark))
-        except MemoryError:
-            raise WindowTooLargeError(cell_number, arrivals) from None
-        clock.append(time.perf_counter())
+        start = time.perf_counter()
+        held, how = self._bring(_held.pop(held_as, None), about)
         held.token = uuid.uuid4().hex
-        self._write(held, step)
-        clock.append(time.perf_counter())
-        seconds = dict(zip(("read", "join", "write"), np.diff(clock).tolist(), strict=True))
-        new = self._counted(cell_number, arrivals, step) | {"cells": {how: 1}, "seconds": seconds}
+        seconds = {"read": time.perf_counter() - start, "join": 0.0, "write": 0.0}
         before = json.loads(about.counts) if about else {}
-        living = told or before.get(LIVING)  # by which layouts rows were last sent
-        counts = added_up([before, new]) | ({LIVING: living} if living else {})
+        living = Living.from_json(json.loads(before[LIVING])) if LIVING in before else PLAIN  # of the last rows
+        late, greetings = list[dict[str, pa.RecordBatch]](), list[bytes]()
+        counts: dict[str, Any] = {"steps": 1, "cells": {how: 1}}
+        statistics = Statistics()
+        for number, arrivals in enumerate(self.spec.arrivals(packed, cell_number, living, greetings)):
+            if about is None and not number:
+                arrivals |= self.spec.table_rows(cell_number)  # noqa: PLW2901 - nobody else has it
+            taken.update({name: rows.num_rows for name, rows in arrivals.items()})
+            start = time.perf_counter()
+            for part in held.cell.parts(arrivals, _microseconds(watermark)):
+                seconds["join"] += time.perf_counter() - start
+                if part.results.num_rows:
+                    yield _frame(pack(part.results))
+                start = time.perf_counter()
+                self._write(held, part)
+                seconds["write"] += time.perf_counter() - start
+                own = self._own(cell_number, part.late)
+                counts = added_up([counts, {"late": {name: rows.num_rows for name, rows in own.items()}}])
+                late += [own] if self.spec.late is not None else []
+                start, statistics = time.perf_counter(), part.statistics
+            counted = {
+                name: int(np.count_nonzero(counted_here(rows)))
+                for name, rows in arrivals.items()
+                if self.spec.layout.shares.is_first(name, cell_number)
+            }
+            counts = added_up([counts, {"results": statistics.results, "rows": counted}])
+        if self.spec.late is not None:
+            self._keep_late(self.spec.late, cell_number, late)
+        counts = added_up([before, counts, {"seconds": seconds}])
+        told = max(greetings, default=b"").decode() or before.get(LIVING)
+        counts |= {LIVING: told} if told else {}
         knowledge = json.dumps(held.cell.knowledge())
         self._about.update(About(held.token, watermark, json.dumps(held.segments), json.dumps(counts), knowledge))
         if about is not None and about.watermark < watermark:
             self._handle.deleteTimer(about.watermark + 1)
         if held.segments:  # something to expire: come back when the watermark has moved, whether there is data or not
             self._handle.registerTimer(watermark + 1)
-        self._report(cell_number, counts, held, step)
-        for piece in pieces(step.results):
-            yield _frame(pack(piece))
+        self._report(cell_number, counts, held, statistics)
         held.used = time.monotonic()
         _held[held_as] = held
         for name, one in list(_held.items()):
@@ -263,35 +304,36 @@ class JoinProcessor(StatefulProcessor):
             self._segments.updateValue((name,), (segment,))
             held.segments[number] = name, len(segment)
 
-    def _counted(self, cell: int, arrivals: Mapping[str, pa.RecordBatch], step: Step) -> dict[str, Any]:
-        """What came and what it gave; a row that is in several cells counts in one. Late rows are kept if asked for."""
+    def _own(self, cell: int, late: Mapping[str, pa.RecordBatch]) -> dict[str, pa.RecordBatch]:
+        """Late rows that no other cell counts, without their marks."""
         shares = self.spec.layout.shares
-        late = {name: _own(rows) for name, rows in step.late.items() if shares.is_first(name, cell)}
-        late = {name: rows for name, rows in late.items() if rows.num_rows}
-        if late and self.spec.late is not None:
-            keep_late(self.spec.late, self.spec.layout.query, late, _batch_name(cell))
-        return {
-            "steps": 1,
-            "results": step.results.num_rows,
-            "rows": {
-                name: int(np.count_nonzero(counted_here(rows)))
-                for name, rows in arrivals.items()
-                if shares.is_first(name, cell)
-            },
-            "late": {name: rows.num_rows for name, rows in late.items()},
+        own = {
+            name: unmarked(rows.filter(pa.array(counted_here(rows))))
+            for name, rows in late.items()
+            if shares.is_first(name, cell)
         }
+        return {name: rows for name, rows in own.items() if rows.num_rows}
 
-    def _report(self, cell: int, counts: dict[str, Any], held: Held, step: Step) -> None:
+    def _keep_late(self, folder: str, cell: int, several: Iterable[Mapping[str, pa.RecordBatch]]) -> None:
+        """Keep late rows in one file a stream and micro-batch, whatever the pieces they came in."""
+        by_input: dict[str, list[pa.RecordBatch]] = {}
+        for late in several:
+            for name, rows in late.items():
+                by_input.setdefault(name, []).append(rows)
+        joined = {name: pa.concat_batches(batches) for name, batches in by_input.items()}
+        keep_late(folder, self.spec.layout.query, joined, _batch_name(cell))
+
+    def _report(self, cell: int, counts: dict[str, Any], held: Held, statistics: Statistics) -> None:
         report = {
             "cell": cell,
             "at": time.time(),
             "counts": counts,
             "state": {"segments": len(held.segments), "bytes": sum(size for _, size in held.segments.values())},
-            "statistics": step.statistics.to_dict(),
+            "statistics": statistics.to_dict(),
             "switches": [asdict(one) for one in held.cell.switches[-MOST_SWITCHES:]],
         }
         _write_report(self.spec, f"cell-{cell}", report)
-        if step.statistics.switches or counts["steps"] == 1:
+        if statistics.switches or counts["steps"] == 1:
             write_quietly(self.spec.folder, self.spec.learned, {"knowledge": held.cell.knowledge()})
 
     def _keep_ledger(self, payloads: Iterable[bytes], watermark: int) -> None:
@@ -354,26 +396,27 @@ def added_up(several: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def join_at_once(spec: JoinSpec, label: int, packed: pa.Table) -> Iterator[bytes]:
     """The packed results of a cell in a batch job: all rows are there, nothing expires and nothing is late."""
+    cell_number, taken = spec.layout.cell_of[label], Counter[str]()
+    try:
+        yield from _joined_at_once(spec, cell_number, packed, taken)
+    except MemoryError:
+        raise WindowTooLargeError(cell_number, taken) from None
+
+
+def _joined_at_once(spec: JoinSpec, cell_number: int, packed: pa.Table, taken: Counter[str]) -> Iterator[bytes]:
     rows = zip(packed["input"].to_pylist(), packed["payload"].to_pylist(), strict=True)
-    cell_number = spec.layout.cell_of[label]
-    arrivals = spec.arrivals(rows, cell_number, PLAIN)
-    cell = spec.new_cell()
-    step = cell.step(arrivals, None)
-    shares = spec.layout.shares
-    counts = {
-        "steps": 1,
-        "results": step.results.num_rows,
-        "rows": {name: batch.num_rows for name, batch in arrivals.items() if shares.is_first(name, cell_number)},
-    }
-    report = {"cell": cell_number, "at": time.time(), "counts": counts, "statistics": step.statistics.to_dict()}
+    cell, results, statistics = spec.new_cell(), 0, Statistics()
+    for arrivals in spec.arrivals(rows, cell_number, PLAIN, []):
+        taken.update({name: batch.num_rows for name, batch in arrivals.items()})
+        for part in cell.parts(arrivals, None):
+            if part.results.num_rows:
+                yield pack(part.results)
+            statistics = part.statistics
+        results += statistics.results
+    first = {name: number for name, number in taken.items() if spec.layout.shares.is_first(name, cell_number)}
+    counts = {"steps": 1, "results": results, "rows": first}
+    report = {"cell": cell_number, "at": time.time(), "counts": counts, "statistics": statistics.to_dict()}
     _write_report(spec, f"cell-{cell_number}", report)
-    for piece in pieces(step.results):
-        yield pack(piece)
-
-
-def _own(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows that no other cell counts."""
-    return unmarked(rows.filter(pa.array(counted_here(rows))))
 
 
 def _write_report(spec: JoinSpec, name: str, report: Mapping[str, Any]) -> None:

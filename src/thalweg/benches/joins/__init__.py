@@ -14,7 +14,7 @@ NAME = "joins"
 SUMMARY = (
     "tw.join against Spark's own chained stream-stream joins, the best fixed orders and one that knows each change"
 )
-SCENARIOS = ("common-key", "chain", "cycle", "amplifying", "drift", "growth", "ablation", "skew")
+SCENARIOS = ("common-key", "chain", "cycle", "amplifying", "drift", "growth", "ablation", "skew", "overload")
 
 
 def run(scenario: str | None, progress: Progress) -> list[Result]:

@@ -54,18 +54,25 @@ def drive(
         if orders:
             cell.set_orders(orders)
         start = time.process_time()
-        step = cell.step(arrivals, latest)
+        parts = list(cell.parts(arrivals, latest))
         driven.seconds.append(time.process_time() - start)
         latest = max(pc.max(rows["ts"]).as_py() for rows in arrivals.values() if rows.num_rows)
-        driven.results += step.results.num_rows
-        driven.checksum += sum(pc.sum(column).as_py() or 0 for column in step.results.columns)
-        driven.probes += step.statistics.probes
-        driven.intermediate += step.statistics.intermediate
+        statistics = parts[-1].statistics
+        driven.results += statistics.results
+        driven.checksum += sum(pc.sum(column).as_py() or 0 for one in parts for column in one.results.columns)
+        driven.probes += statistics.probes
+        driven.intermediate += statistics.intermediate
     return driven
 
 
 def all_orders(query: JoinQuery) -> list[dict[str, tuple[str, ...]]]:
     """Every choice of an order for each stream that needs no product."""
+    choices = orders_of(query)
+    return [dict(zip(choices, each, strict=True)) for each in product(*choices.values())]
+
+
+def orders_of(query: JoinQuery) -> dict[str, list[tuple[str, ...]]]:
+    """For each stream every order that needs no product."""
     adjacent = {frozenset(pair) for pair in query.pairs}
 
     def connected(first: str, order: Sequence[str]) -> bool:
@@ -76,11 +83,10 @@ def all_orders(query: JoinQuery) -> list[dict[str, tuple[str, ...]]]:
             seen.append(one)
         return True
 
-    choices = [
-        [order for order in permutations([one for one in query.names if one != name]) if connected(name, order)]
+    return {
+        name: [order for order in permutations([one for one in query.names if one != name]) if connected(name, order)]
         for name in query.names
-    ]
-    return [dict(zip(query.names, each, strict=True)) for each in product(*choices)]
+    }
 
 
 def _numbers(table: pa.Table) -> pa.RecordBatch:

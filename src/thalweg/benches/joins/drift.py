@@ -1,92 +1,114 @@
-"""drift: every twenty batches another leaf of a star hardly ever matches, and another sends most rows."""
+"""drift: every twenty batches the two arms of a hub change parts, in selectivity and in rate.
+
+Five streams, B2 - B1 - A - C1 - C2: the hub A has most rows and a short window, the arms have long ones, as payments
+have that are joined with the sessions and offers of the last minutes. In each phase a row of the hub matches many rows
+of the one arm, whose streams are busy then, and hardly any of the other arm. So a row of the hub that walks the right
+arm first is dropped at once, and in the wrong order makes many combinations, with drop-probing as without it.
+
+The time of a batch is the sum of what the rows of each stream take, and those of one stream depend on its own order
+only. So the best orders are found stream by stream, from runs with every order that the stream can have: over all
+batches for the best fixed orders, and over the batches of each phase for the clairvoyant. Neither measures anything.
+"""
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from thalweg.benches.filters.race import THALWEG, Run, Tick, race
-from thalweg.benches.joins.cells import Orders, drive, prepared
-from thalweg.benches.joins.work import BATCH_SECONDS, SECOND, Keys, Tables, Workload, random_batches
-from thalweg.mjoin.adaptation import DropProbes
+from thalweg.benches.filters.race import AGAIN, THALWEG, Run, Tick, part_of, race
+from thalweg.benches.joins.cells import Orders, drive, orders_of, prepared
+from thalweg.benches.joins.work import SECOND, Keys, Tables, Workload, later, random_batches
+from thalweg.mjoin import JoinQuery, Time
 from thalweg.results import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from pyspark.sql import SparkSession
 
 NAME = "drift"
-HUB, LEAVES = "A", ("B", "C", "D", "E")
-PHASE, PHASES = 20, 4  # batches, and how often the streams change their parts
-ROWS, WINDOW, ROUNDS = 6_000, 4, 3
-OFTEN, RARELY = 6, 0.02  # matches of a row of the hub in a leaf's window
-HUB_SHARE = 3  # a leaf sends so many times the rows of the hub
-BUSY = 2  # times the rows of the other leaves
-CLAIRVOYANT = "a clairvoyant"
+HUB, ARMS = "A", ("B", "C")
+PHASE, PHASES = 20, 4  # batches, and how often the arms change parts
+ROWS, ROUNDS = 20_000, 5
+HUB_SECONDS, ARM_WINDOW = 2, 6  # how long a row of the hub stays; batches for which one of an arm does
+ARM_SHARE = 10  # the hub sends so many times the rows of an arm's stream
+BUSY = 2  # times the rows that a stream of the other arm sends
+OFTEN, RARELY = 20, 0.02  # matches that a row of the hub has in the window of an arm
+CLAIRVOYANT, FIXED = "a clairvoyant", "the best fixed orders"
 
 
 def make_workload(rows: int, phase: int) -> Workload:
-    """In each phase one leaf and the hub have hardly a key in common, and the leaf after it sends more rows."""
+    """Phases in turn; the window is that of the arms."""
     batches: list[Tables] = []
     for number in range(PHASES):
-        rare, busy = LEAVES[number % len(LEAVES)], LEAVES[(number + 1) % len(LEAVES)]
-        values = {leaf: round(rows * WINDOW / (RARELY if leaf == rare else OFTEN)) for leaf in LEAVES}
-        streams = {HUB: Keys({leaf.lower(): values[leaf] for leaf in LEAVES}, rows // HUB_SHARE)}
-        for leaf in LEAVES:
-            streams[leaf] = Keys({leaf.lower(): values[leaf]}, BUSY * rows if leaf == busy else rows)
-        batches += _later(random_batches(streams, phase, seed=number), number * phase)
-    return Workload(
-        on=tuple(((HUB, leaf.lower()), (leaf, leaf.lower())) for leaf in LEAVES), window=WINDOW, batches=batches
-    )
+        busy, rare = (ARMS[(number + at) % len(ARMS)] for at in range(len(ARMS)))
+        sent = {busy: BUSY * rows // ARM_SHARE, rare: rows // ARM_SHARE}
+        near = {busy: round(sent[busy] * ARM_WINDOW / OFTEN), rare: round(sent[rare] * ARM_WINDOW / RARELY)}
+        streams = {HUB: Keys({arm.lower(): near[arm] for arm in ARMS}, rows)}
+        for arm in ARMS:
+            far = sent[arm] * ARM_WINDOW  # one match
+            streams[f"{arm}1"] = Keys({arm.lower(): near[arm], f"{arm.lower()}_far": far}, sent[arm])
+            streams[f"{arm}2"] = Keys({f"{arm.lower()}_far": far}, sent[arm])
+        batches += later(random_batches(streams, phase, seed=number), number * phase)
+    on = [((HUB, arm.lower()), (f"{arm}1", arm.lower())) for arm in ARMS]
+    on += [((f"{arm}1", f"{arm.lower()}_far"), (f"{arm}2", f"{arm.lower()}_far")) for arm in ARMS]
+    return Workload(on=tuple(on), window=ARM_WINDOW, batches=batches)
+
+
+def make_query(workload: Workload) -> JoinQuery:
+    """The join, in which the hub has a shorter window."""
+    hub, *arms = workload.query.inputs
+    return replace(workload.query, inputs=(replace(hub, window=Time(HUB_SECONDS * SECOND)), *arms))
 
 
 def measure(
     spark: SparkSession | None, tick: Tick, *, rows: int = ROWS, phase: int = PHASE, rounds: int = ROUNDS
 ) -> list[Result]:
-    """A cell that adapts against each ranking of the leaves that never changes, and the best one of each phase."""
+    """A cell that adapts against the best orders that never change, and the best ones of each phase."""
     del spark  # what is measured here is the orders
     workload = make_workload(rows, phase)
-    query, taken = workload.query, prepared(workload)
-    rankings = [LEAVES[at:] + LEAVES[:at] for at in range(len(LEAVES))]
-    fixed = {f"always {' '.join(ranking)}": orders_by(ranking) for ranking in (*rankings, LEAVES[::-1])}
-    best = [orders_by(sorted(LEAVES, key=lambda leaf: leaf != LEAVES[number])) for number in range(PHASES)]
+    query, taken = make_query(workload), prepared(workload)
+    drive(query, taken[:phase])  # compiles what there is to compile
+    fixed, best = _searched(query, taken, phase, part_of(tick, 0, 2))
 
-    def cell(orders: Orders | None, drops: DropProbes = "auto") -> Run:
-        return drive(query, taken, orders=orders, drop_probing=drops).run()
+    def best_at(number: int) -> Orders | None:
+        return best[number // phase] if number % phase == 0 else None
 
     def knowing() -> Run:
-        found = drive(query, taken, lambda at: best[at // phase] if at % phase == 0 else None, orders=best[0])
-        return found.run()
+        return drive(query, taken, best_at, orders=best[0], drop_probing=True).run()
 
-    cell(None)  # compiles what there is to compile
-    contenders: dict[str, Callable[[], Run]] = {THALWEG: partial(cell, None), CLAIRVOYANT: knowing}
-    contenders |= {name: partial(cell, orders) for name, orders in fixed.items()}
-    plain = {f"{name}, plain probing": partial(cell, orders, drops=False) for name, orders in fixed.items()}
-    note = f"one cell, {PHASES} phases of {phase} batches of {rows:,} rows or {BUSY} times as many; processor time"
-    found = race(NAME, contenders | plain, rounds, tick, note)
-    return [
-        found.faster(found.best(*fixed), 1.5),
-        found.faster(found.best(*plain), 1.5),
-        found.faster(CLAIRVOYANT, 0.9),
-    ]
+    def adapting() -> Run:
+        return drive(query, taken).run()
 
-
-def orders_by(ranking: Sequence[str]) -> Orders:
-    """The hub probes the leaves in this order, and each leaf the hub and then the others."""
-    return {HUB: tuple(ranking)} | {leaf: (HUB, *(one for one in ranking if one != leaf)) for leaf in LEAVES}
+    contenders: dict[str, Callable[[], Run]] = {
+        THALWEG: adapting,
+        AGAIN: adapting,
+        CLAIRVOYANT: knowing,
+        FIXED: lambda: drive(query, taken, orders=fixed, drop_probing=True).run(),
+    }
+    note = f"one cell, {PHASES} phases of {phase} batches with {rows:,} rows of the hub; processor time"
+    found = race(NAME, contenders, rounds, part_of(tick, 1, 2), note)
+    return [found.faster(FIXED, 1.5), found.faster(CLAIRVOYANT, 0.9), found.control()]
 
 
-def _later(batches: list[Tables], by: int) -> list[Tables]:
-    """The same rows, so many batches later."""
-    shift = pa.scalar(by * BATCH_SECONDS * SECOND, pa.duration("us"))
-    return [
-        {
-            name: table.set_column(table.schema.get_field_index("ts"), "ts", pc.add(table["ts"], shift))
-            for name, table in tables.items()
+def _searched(
+    query: JoinQuery, batches: Sequence[Mapping[str, pa.RecordBatch]], phase: int, tick: Tick
+) -> tuple[Orders, list[Orders]]:
+    """The best orders for all batches, and for those of each phase."""
+    choices = orders_of(query)
+    first = {name: orders[0] for name, orders in choices.items()}
+    seconds: dict[str, dict[tuple[str, ...], list[float]]] = {name: {} for name in choices}
+    runs = [(name, order) for name, orders in choices.items() for order in orders]
+    for number, (name, order) in enumerate(runs):
+        driven = drive(query, batches, orders=first | {name: order}, drop_probing=True)
+        seconds[name][order] = [sum(driven.seconds[at : at + phase]) for at in range(0, len(batches), phase)]
+        tick(number + 1, len(runs))
+
+    def best(phases: Sequence[int]) -> Orders:
+        return {
+            name: min(found, key=lambda order: sum(found[order][at] for at in phases))
+            for name, found in seconds.items()
         }
-        for tables in batches
-    ]
+
+    return best(range(PHASES)), [best([at]) for at in range(PHASES)]

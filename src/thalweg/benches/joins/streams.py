@@ -70,7 +70,7 @@ def run(
     if make is thalweg_join:  # Spark's own joins are faster with the provider it has by default
         spark.conf.set(PROVIDER, ROCKS)
         spark.conf.set(CHANGELOG, "true")
-    frames = {name: _stream(spark, f"{folder}/{name}") for name in workload.names}
+    frames = {name: stream_of(spark, f"{folder}/{name}") for name in workload.names}
     joined = make(spark, frames, workload)
     answers: dict[int, tuple[int, int]] = {}
     total = " + ".join(f"{name}_v" for name in workload.names)
@@ -155,6 +155,7 @@ def _step(workload: Workload, joined: Sequence[str], name: str, columns: Sequenc
     )
 
 
-def _stream(spark: SparkSession, folder: str) -> DataFrame:
+def stream_of(spark: SparkSession, folder: str) -> DataFrame:
+    """The files of a folder, one a micro-batch."""
     schema = spark.read.parquet(folder).schema
     return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(folder)

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from thalweg.mjoin import Input, JoinQuery, Time
 
@@ -81,6 +82,18 @@ def random_batches(streams: Mapping[str, Keys], batches: int, fill: Sequence[int
         found.append({name: _table(random, keys, at, length) for name, keys in streams.items()})
         at += length
     return found
+
+
+def later(batches: Sequence[Tables], by: int) -> list[Tables]:
+    """The same rows, so many batches later."""
+    shift = pa.scalar(by * BATCH_SECONDS * SECOND, pa.duration("us"))
+    return [
+        {
+            name: table.set_column(table.schema.get_field_index("ts"), "ts", pc.add(table["ts"], shift))
+            for name, table in tables.items()
+        }
+        for tables in batches
+    ]
 
 
 def _table(random: np.random.Generator, keys: Keys, at: int, length: int) -> pa.Table:

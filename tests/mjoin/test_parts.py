@@ -1,0 +1,55 @@
+"""A step gives its results in parts of bounded size, which together are what it gives at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from thalweg.mjoin import Cell, Input, JoinQuery, Time
+from thalweg.mjoin import cell as cell_module
+
+SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("text", pa.string())])
+
+
+def query_of(output: Literal["append", "changelog"]) -> JoinQuery:
+    return JoinQuery(
+        tuple(Input(name, SCHEMA, "t", Time(30)) for name in "ABC"),
+        (frozenset((name, "k") for name in "ABC"),),
+        select=(("A", "t", "a"), ("B", "text", "b"), ("C", "t", "c")),
+        output=output,
+    )
+
+
+def rows(random: np.random.Generator, at: int) -> pa.RecordBatch:
+    size = int(random.integers(0, 60))
+    texts = [str(one) * 20 for one in random.integers(0, 10, size)]
+    return pa.record_batch([random.integers(0, 4, size), at + random.integers(0, 10, size), texts], schema=SCHEMA)
+
+
+@pytest.mark.parametrize("output", ["append", "changelog"])
+@pytest.mark.parametrize("part_bytes", [1, 3_000])
+def test_parts_are_bounded_and_all_of_it(
+    output: Literal["append", "changelog"], part_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random, query = np.random.default_rng(0), query_of(output)
+    steps = [{name: rows(random, 10 * step) for name in "ABC"} for step in range(8)]
+    whole = [Cell(query)]
+    expected = [whole[0].step(arrivals, 10 * step - 10) for step, arrivals in enumerate(steps)]
+    monkeypatch.setattr(cell_module, "PART_BYTES", part_bytes)
+    monkeypatch.setattr(cell_module, "FIRST_PART", 7)
+    cell, most, state = Cell(query), 0, dict[int, bytes]()
+    for step, arrivals in enumerate(steps):
+        parts = list(cell.parts(arrivals, 10 * step - 10))
+        assert not any(one.added or one.removed or one.late for one in parts[:-1])
+        found = Counter(str(row) for one in parts for row in one.results.to_pylist())
+        assert found == Counter(map(str, expected[step].results.to_pylist()))
+        assert parts[-1].statistics.results == expected[step].results.num_rows == found.total()
+        most = max(most, *(one.results.num_rows for one in parts[bool(not step) :]), 0)
+        state = {one: data for one, data in state.items() if one not in parts[-1].removed} | dict(parts[-1].added)
+    assert most <= max(part_bytes // 30, 7)  # a result has at least 30 bytes
+    again = Cell.load(query, state, 60)
+    assert again.step({}, 70).results.num_rows == whole[0].step({}, 70).results.num_rows
