@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from thalweg.mjoin import Cell, Input, JoinQuery, Statistics, Time
+from thalweg.mjoin import Cell, Input, JoinQuery, Statistics, Time, adaptation
 
 ROWS, STEPS = 600, 5  # a step and input; steps in a window
 Keys = dict[str, dict[str, int]]  # for each input and column, from how many values its keys are
@@ -83,6 +84,18 @@ def test_other_orders_follow_selectivities() -> None:
     assert after < before
     shares = statistics[-1].selectivities
     assert shares["C B"] < 1e-3 < shares["C A"]
+
+
+def test_a_change_is_followed_before_the_rows_that_show_it_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = {}
+    for least in (0.0, inf):  # that must be saved not to wait for the end of the step
+        monkeypatch.setattr(adaptation, "AT_ONCE", least)
+        cell = Cell(TREE)
+        run(cell, range(8), branch("a"))
+        statistics, results = run(cell, range(8, 14), branch("b"))
+        made[least] = sum(one.intermediate for one in statistics), results
+    assert made[0.0][1] == made[inf][1]
+    assert made[0.0][0] < made[inf][0]
 
 
 @pytest.mark.parametrize("options", [{"policy": "as-written"}, {"orders": {"C": ("B", "A", "D", "E")}}])

@@ -10,6 +10,7 @@ different length make it differ. Chooses nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import log, sqrt
 from typing import Any
 
 import numpy as np
@@ -186,8 +187,8 @@ def has_moved(before: Floats, now: Floats) -> bool:
     """
     if min(before[PAIRS], now[PAIRS]) <= 0.0:
         return False
-    evidence = sum(1.0 / max(counts[HITS], FEW) for counts in (before, now))
-    return bool(abs(np.log(_share(now) / _share(before))) > MOVED_BY * np.sqrt(evidence))
+    evidence = sum(1.0 / max(float(counts[HITS]), FEW) for counts in (before, now))
+    return abs(log(_share(now) / _share(before))) > MOVED_BY * sqrt(evidence)
 
 
 def _share(counts: Floats) -> float:

@@ -34,7 +34,7 @@ ROWS, ROUNDS = 20_000, 5
 HUB_SECONDS, ARM_WINDOW = 2, 6  # how long a row of the hub stays; batches for which one of an arm does
 ARM_SHARE = 10  # the hub sends so many times the rows of an arm's stream
 BUSY = 2  # times the rows that a stream of the other arm sends
-OFTEN, RARELY = 20, 0.02  # matches that a row of the hub has in the window of an arm
+OFTEN, RARELY = 30, 0.02  # matches that a row of the hub has in the window of an arm
 CLAIRVOYANT, FIXED = "a clairvoyant", "the best fixed orders"
 
 

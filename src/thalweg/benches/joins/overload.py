@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 NAME = "overload"
 STREAMS, ROWS, WINDOW = ("A", "B", "C"), 20_000, 5
-FASTER, SECONDS = 10, 6.0  # times as fast as can be joined, and for how long; catching up takes so many times as long
-AHEAD = 1.3  # times as fast besides, for micro-batches are shorter when one follows the other
+FASTER, SECONDS = 10, 5.0  # times as fast as can be joined, and for how long; catching up takes so many times as long
+AHEAD = 1.6  # times as fast besides, for micro-batches are shorter when one follows the other
 CALM = 12  # batches that come one by one; the last ones tell how long one takes
 TIMED = 4
 LIBRARIES_BYTES = 400 << 20  # the interpreter with its libraries, new rows of a piece and results of a part
