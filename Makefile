@@ -33,8 +33,12 @@ demo: setup java ## See the optimizer at work on Spark
 	@$(BIN)/thalweg demo
 
 .PHONY: test
-test: setup java ## Run all tests: units, properties, doctests, Spark
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+test: setup java ## Run the tests: units, properties, doctests, Spark
+	@$(BIN)/python -m pytest -m "not cluster" $(PYTEST_ARGS)
+
+.PHONY: test-cluster
+test-cluster: setup java ## Run the tests that start clusters, servers and drivers of their own, and kill some
+	@$(BIN)/python -m pytest -m cluster $(PYTEST_ARGS)
 
 .PHONY: lint
 lint: setup ## Check style, formatting, types and the import contracts

@@ -22,10 +22,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that use Spark, for `-m spark` and `-m "not spark"`."""
+    """Mark the tests that use Spark, for `-m spark` and `-m "not spark"`, and those that start one of their own."""
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
+        used = getattr(item, "fixturenames", ())
+        if "spark" in used or "environment" in used:
             item.add_marker(pytest.mark.spark)
+        if "environment" in used:
+            item.add_marker(pytest.mark.cluster)
 
 
 @pytest.fixture(scope="session")

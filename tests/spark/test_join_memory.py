@@ -6,10 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-pytestmark = pytest.mark.spark
-
 PROGRAM = """
 import sys
 from pyspark.sql import SparkSession
