@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import pickle
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -80,6 +81,27 @@ def test_what_is_kept_depends_on_neither_policy_nor_order_nor_batches(
     assert kept == truth(values)[0]
     assert one.failed.sum() == len(truth(values)[1])
     assert one.kept == sum(kept)
+
+
+@pytest.mark.parametrize("puts_off_errors", [True, False])
+def test_cheap_batches_are_evaluated_together_and_answered_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, puts_off_errors: bool
+) -> None:
+    values = np.random.default_rng(0).integers(0, 64, 5000).tolist()
+    given_batches, seen = batches(values, [*range(0, 4000, 70), 4000, 4000]), list[int]()
+    monkeypatch.setattr(module, "CHEAP_SECONDS", math.inf)
+    one = Fused(spec(str(tmp_path), on_error="drop", puts_off_errors=puts_off_errors))
+    keep = one.keep
+
+    def noted(columns: Sequence[pa.Array]) -> Any:  # noqa: ANN401 - as keep
+        seen.append(len(columns[0]))
+        return keep(columns)
+
+    monkeypatch.setattr(one, "keep", noted)
+    answers = [array.to_pylist() for array in one.run(given_batches)]
+    assert [len(answer) for answer in answers] == [len(columns[0]) for columns in given_batches]
+    assert [flag not in (False, None) for answer in answers for flag in answer] == truth(values)[0]
+    assert max(seen[:-2]) > 7 * 70
 
 
 @given(values=rows, cuts=cuts, kind=every_policy, order=orders)

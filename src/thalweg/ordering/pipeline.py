@@ -6,6 +6,7 @@ with a length that slices and index arrays can be taken of; filters are function
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -115,6 +116,11 @@ class Pipeline:
         return sum(self._evaluated)
 
     @property
+    def row_seconds(self) -> float:
+        """What a row took lately, NaN as long as the first rows are being looked at."""
+        return self._recent_seconds / self._recent_rows if self.tuples > STEADY else math.nan
+
+    @property
     def costs(self) -> Floats:
         """What a row costs in each filter: as told, or seconds as measured, NaN where nothing is known."""
         return np.array([watch.per_row for watch in self._watches]) if self._costs is None else self._costs.copy()
@@ -152,7 +158,8 @@ class Pipeline:
 
     def _keep(self, rows: Rows) -> Booleans:
         policy = self.policy
-        evaluated, dropped, seconds = [0] * policy.filters, [0] * policy.filters, [0.0] * policy.filters
+        filters = len(self.filters)
+        evaluated, dropped, seconds = [0] * filters, [0] * filters, [0.0] * filters
         count, part, alive = len(rows), rows, None  # all of them
         profiled: list[tuple[int, tuple[int, ...], Integers]] = []  # who dropped them, who is to look too, which rows
         may_profile = self._may_profile()

@@ -31,6 +31,8 @@ from thalweg.spark.state import SUFFIX, Learned, StateError, StateFolder
 
 MOST_QUERIES = 32  # that a worker process remembers
 MOST_CHANGES = 20  # of the order that a worker reports
+MOST_GATHERED = 8  # batches that are evaluated as one,
+CHEAP_SECONDS = 2e-4  # if the filters take less for each: ten times what a batch costs besides
 
 Columns = Sequence[pa.Array]
 
@@ -89,7 +91,6 @@ class Fused:
             if spec.attributes
             else Pipeline(spec.policy.make(), filters, **how)
         )
-        self.kept = 0
         self.failed = np.zeros(len(self.judges), np.int64)
         self.changes: list[dict[str, Any]] = []
         self.notes: list[str] = []
@@ -102,18 +103,40 @@ class Fused:
         self.learn_from_others()
         quarantine = Quarantine(self.spec.quarantine, self.spec.key) if self.spec.quarantine else None
         try:
-            for columns in batches:
+            for columns, sizes in self._gathered(batches):
                 kept, failures = self.keep(columns)
-                if self.spec.puts_off_errors:
-                    yield self._outcomes(kept, failures)
-                    continue
-                if failures:
+                if failures and not self.spec.puts_off_errors:
                     self._settle(columns, kept, failures, quarantine)
-                yield pa.array(kept)
+                verdicts = self._outcomes(kept, failures) if self.spec.puts_off_errors else pa.array(kept)
+                start = 0
+                for size in sizes:  # an array for each batch
+                    yield verdicts.slice(start, size)
+                    start += size
             if quarantine:
                 quarantine.commit()
         finally:
             self.save()
+
+    def _gathered(self, batches: Iterable[Columns]) -> Iterator[tuple[Columns, list[int]]]:
+        """Batches, with their sizes; several as one where that costs less than what each costs besides its rows."""
+        waiting: list[Columns] = []
+        for columns in batches:
+            waiting.append(columns)
+            if len(waiting) == MOST_GATHERED or not self._is_cheap(columns):
+                yield _as_one(waiting)
+                waiting = []
+        if waiting:
+            yield _as_one(waiting)
+
+    def _is_cheap(self, columns: Columns) -> bool:
+        """Whether the filters are expected to take next to no time for a batch, and Arrow to copy it as fast."""
+        expected = len(columns[0]) * self.pipeline.row_seconds  # NaN as long as nothing is known
+        return expected < CHEAP_SECONDS and all(pa.types.is_primitive(one.type) for one in columns)
+
+    @property
+    def kept(self) -> int:
+        """Rows that no predicate rejected or failed on."""
+        return int(self.pipeline.tuples - self.pipeline.dropped.sum() - self.failed.sum())
 
     def keep(self, columns: Columns) -> tuple[Booleans, dict[int, Failure]]:
         """Which rows no predicate rejects, and on which of these one failed; they count as kept."""
@@ -128,14 +151,14 @@ class Fused:
             kept = self.pipeline.keep(View(columns))
         if self.pipeline.policy.order != before:
             self._log_change(before)
-        self.kept += int(np.count_nonzero(kept))
+        if not self._failures:
+            return kept, {}
         # All predicates have seen a row that none rejects: the first as written is named, whatever the order.
         failures = {
             row: Failure(min(reasons), reasons[min(reasons)])
             for row, reasons in sorted(self._failures.items())
             if kept[row]
         }
-        self.kept -= len(failures)
         for failure in failures.values():
             self.failed[failure.predicate] += 1
         return kept, failures
@@ -310,6 +333,13 @@ class Fused:
             number, name = self.spec.numbers[failure.predicate], self.spec.names[failure.predicate]
             texts[row] = f"{number:02d} predicate {name!r} failed with {failure.reason}"
         return pa.array(texts, pa.string())
+
+
+def _as_one(batches: Sequence[Columns]) -> tuple[Columns, list[int]]:
+    sizes = [len(columns[0]) for columns in batches]
+    if len(batches) == 1:
+        return batches[0], sizes
+    return [pa.concat_arrays(several) for several in zip(*batches, strict=True)], sizes
 
 
 def routing_of(line: RoutedPipeline) -> dict[str, Any]:
