@@ -23,6 +23,7 @@ FIRST_BATCH = 2500  # rows of a batch until classifiers were looked for once: so
 NEW_SHARE = 0.2  # of the filters' own time that profiling may take until classifiers were looked for once
 ENOUGH = 128  # profile tuples for one order, until classifiers were looked for once
 CLASS_SHARE = 0.01  # that it may take while there are classes, each of which has an order to learn
+TOLD = 64  # profile tuples that the router is shown at once after its first look, where it has no classes
 CHOOSE_SHARE = 0.01  # of the filters' own time that choosing classifiers may take, but for the first time
 
 
@@ -72,6 +73,7 @@ class RoutedPipeline(Pipeline):
         self._rows: Integers | None = None  # of the class that runs; None: all
         self._profiles = False  # whether the batch that is split by class is profiled
         self._profiled: list[tuple[Integers, Integers, Floats]] = []  # in this batch, until it is over
+        self._untold_tuples: list[tuple[Integers, Columns]] = []  # profile tuples that the router has not been shown
         self._few = (-1, 0)  # profile tuples when it was last asked how many rows are too few, and the answer
 
     def keep(self, rows: Rows, columns: Columns | None = None) -> Booleans:
@@ -195,10 +197,21 @@ class RoutedPipeline(Pipeline):
         taken = pa.array(rows[arrival])
         values = {name: self._columns[name].take(taken) for name in self.router.attributes if name in self._columns}
         if has_learnt:
-            self.router.remember(masks[arrival], values, look=False)
+            self._untold_tuples.append((masks[arrival], values))
+            if not self.router.has_looked or sum(each.size for each, _ in self._untold_tuples) >= TOLD:
+                self._show()
         else:
+            self._show()
             stamp = None if self._stamp is None else self._stamp()
             for policy in self.router.policies:
                 policy.profile.forget_times()  # they are estimates, and these are better than those before
             self.router.learn(masks[arrival], times[arrival], values, stamp, look=False)
         self.profile_seconds += self._clock() - before
+
+    def _show(self) -> None:
+        """Show the router what one order has learnt from already: that costs as much for one tuple as for many."""
+        if self._untold_tuples:
+            masks, columns = zip(*self._untold_tuples, strict=True)
+            values = {name: pa.concat_arrays([each[name] for each in columns]) for name in columns[0]}
+            self.router.remember(np.concatenate(masks), values, look=False)
+            self._untold_tuples.clear()
