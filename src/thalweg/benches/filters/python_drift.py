@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NAME = "python-drift"
-PHASE_ROWS, ROUNDS = 500_000, 5
+PHASE_ROWS, ROUNDS, TRIES = 500_000, 5, 2
 UNIT_SECONDS = 0.3e-6
 COSTS = (40, 4, 20, 2, 10, 1)
 KEEPS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
@@ -62,7 +62,7 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = PHASE_ROWS, rounds: 
     note = f"{len(SHIFTS)} phases of {rows:,} rows over {PARTITIONS} partitions, cold, both others fused by hand"
     frame, small = (spark.range(0, size, 1, PARTITIONS) for size in (total, total // 20))
 
-    found = compete(NAME, frame, contenders, rounds, part_of(tick, 0, 2), note, small=small)
+    found = compete(NAME, frame, contenders, rounds, part_of(tick, 0, 2), note, small=small, tries=TRIES)
     quiet = predicates_of(tests[0])
     steady: dict[str, Make] = {
         THALWEG: partial(thalweg, predicates=quiet),
@@ -70,9 +70,8 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = PHASE_ROWS, rounds: 
         WATCHED: partial(thalweg, drift="bcs", predicates=quiet),
     }
     note = f"{total:,} rows over {PARTITIONS} partitions, cold"
-    still = compete(
-        NAME, frame, steady, rounds, part_of(tick, 1, 2), note, small=small, label="nothing changes", tries=2
-    )
+    label, steps = "nothing changes", part_of(tick, 1, 2)
+    still = compete(NAME, frame, steady, 2 * rounds, steps, note, small=small, label=label, tries=TRIES)
     return [
         found.faster(STATIC, 1.5),
         found.faster(CLAIRVOYANT, 0.9),

@@ -26,7 +26,13 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, rounds: int = 
         AGAIN: routed.by(AGAIN, "auto"),
         ONE_ORDER: routed.by(ONE_ORDER, None),
     }
-    note = f"{rows:,} rows, cold, {OPERATORS} predicates of 5 µs that keep {SHARE:.0%} of every class, six columns"
-    frame, small = rows_of_classes(spark, rows), rows_of_classes(spark, rows // 20)
-    found = compete(NAME, frame, contenders, rounds, tick, note, small=small)
+    note = (
+        f"{rows:,} cached rows, cold, {OPERATORS} predicates of 5 µs that keep {SHARE:.0%} of every class, six columns"
+    )
+    frame, small = rows_of_classes(spark, rows).cache(), rows_of_classes(spark, rows // 20)
+    try:
+        frame.count()  # making columns that one order does not look at is no part of it
+        found = compete(NAME, frame, contenders, rounds, tick, note, small=small)
+    finally:
+        frame.unpersist()
     return [found.faster(ONE_ORDER, 0.98), found.control()]
