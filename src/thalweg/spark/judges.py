@@ -112,8 +112,8 @@ class FunctionJudge:
         """Call the function; where it raises, find the rows it raises for."""
         try:
             if self._takes == "numpy":
-                result = self._function(*[view.numbers(number) for number in self.columns])
-                return as_verdict(result, len(view), self.name)
+                columns = [view.numbers(number) for number in self.columns]
+                return as_verdict(self._function(*columns), len(columns[0]), self.name)
             columns = [view.column(number) for number in self.columns]
             if self._takes == "rows":
                 return self._each_row(columns)
