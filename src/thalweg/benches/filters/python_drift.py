@@ -30,7 +30,8 @@ PARTITIONS = 2
 STATIC = "the best single static order"
 CLAIRVOYANT = "a clairvoyant"
 WATCHED = "Thalweg with drift='bcs'"
-AS_GOOD = 0.99  # times as fast: what a clock can tell
+AS_GOOD = 0.98  # times as fast: two runs of the same differ by as much
+WITHIN = 0.99  # where nothing changes
 
 
 def measure(spark: SparkSession, tick: Tick, *, rows: int = PHASE_ROWS, rounds: int = ROUNDS) -> list[Result]:
@@ -77,7 +78,7 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = PHASE_ROWS, rounds: 
         found.faster(CLAIRVOYANT, 0.9),
         found.faster(THALWEG, AS_GOOD, who=WATCHED),
         found.control(),
-        still.faster(THALWEG, AS_GOOD, who=WATCHED),
+        still.faster(THALWEG, WITHIN, who=WATCHED),
         still.control(),
     ]
 
