@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NAME = "python-correlated"
-ROWS, ROUNDS = 400_000, 5
+ROWS, ROUNDS = 1_000_000, 5
 SECONDS = 3e-6  # a row, each predicate
 FILTERS = 8
 SPLIT, SHARED = 0.45, 0.002
