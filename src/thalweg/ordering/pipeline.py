@@ -90,7 +90,6 @@ class Pipeline:
         self._recent_rows = self._recent_seconds = self._spent = 0.0
         self._began = 0.0, 0.0  # the filters' and the profiling's time when there was nothing to know yet
         self._start = 0  # of the slice in its batch
-        self._share = PROFILE_SHARE
         self._watches = tuple(Stopwatch() for _ in filters)
         self._untold: list[tuple[list[int], list[int], list[float]]] = []  # what slices have shown since it was told
         self._usual = [(0.0, 0.0)] * len(filters)  # the share that each drops, and what a row takes, when last told
@@ -229,6 +228,11 @@ class Pipeline:
         self._began = self._spent, self.profile_seconds
         for watch in self._watches:
             watch.forget()
+
+    @property
+    def _share(self) -> float:
+        """Of the filters' own time, for profiling."""
+        return PROFILE_SHARE
 
     def _may_profile(self) -> bool:
         """Whether profiling has stayed within its share; where filters are cheap, their order matters little."""

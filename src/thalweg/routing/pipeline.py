@@ -141,9 +141,8 @@ class RoutedPipeline(Pipeline):
         self._remember(has_learnt=False)
         if self._costs is not None:
             return kept, 0.0
-        not_saved = (
-            router.measured.mean * joined * float(dropped.sum()) / max(len(rows), 1)
-        )  # by rows that joined class 0
+        drop_rate = float(dropped.sum()) / max(len(rows), 1)
+        not_saved = router.measured.mean * joined * drop_rate  # by rows that joined class 0
         return kept, split + (len(parts) - 1) * float(self.call_costs.sum()) + not_saved
 
     def _parts(self, classes: Integers) -> tuple[list[tuple[int, Integers]], int]:
@@ -172,11 +171,14 @@ class RoutedPipeline(Pipeline):
         super()._start_over()
         self.router.look_again()
 
+    @property
+    def _share(self) -> float:
+        return PROFILE_SHARE if self.router.classifier is None else CLASS_SHARE
+
     def _may_profile(self) -> bool:
         """Until classifiers were looked for once, profiling may take more than its share: the sooner, the better."""
         if self._rows is not None:  # all classes of a batch or none, or the first would be all that is known
             return self._profiles
-        self._share = PROFILE_SHARE if self.router.classifier is None else CLASS_SHARE
         is_new = not self.router.has_looked and self.profile_seconds <= NEW_SHARE * self._spent
         return is_new or super()._may_profile()
 

@@ -32,7 +32,7 @@ from thalweg.spark.state import SUFFIX, Learned, StateError, StateFolder
 MOST_QUERIES = 32  # that a worker process remembers
 MOST_CHANGES = 20  # of the order that a worker reports
 MOST_GATHERED = 8  # batches that are evaluated as one,
-CHEAP_SECONDS = 2e-4  # if the filters take less for each: ten times what a batch costs besides
+CHEAP_SECONDS = 2e-4  # if the filters take less for each: some times what a batch costs besides
 
 Columns = Sequence[pa.Array]
 

@@ -68,7 +68,7 @@ class View:
 
     def numbers(self, number: int) -> NDArray[Any]:
         """One column as NumPy has it, these rows; NULLs as Arrow turns them."""
-        numbers = self._numbers[number] if number in self._numbers else self._plain(number)
+        numbers = self._plain(number)
         return self.column(number).to_numpy(zero_copy_only=False) if numbers is None else numbers[self._rows]
 
     def _plain(self, number: int) -> NDArray[Any] | None:
