@@ -1,10 +1,11 @@
 """The stateful operator of a join: for each cell, the windows in Spark's state store and the results of new rows.
 
 State is the rows of the windows, as segments, and one value that names them and this version of the state. No name is
-ever used twice, not even by a task that is done again. A worker keeps the cells it has stepped, ready to be probed.
-Spark gives the next step of a cell to any worker: one that has the same version goes on with it, one that has an older
-version adds and removes the segments that have come and gone since, and one that has none reads them all. So a task
-that is retried, moved or repeated after a restart sees just what was committed.
+ever used twice, not even by a task that is done again. Worker processes hold the cells they have stepped, ready to be
+probed. Spark gives the next step of a cell to any worker: one that holds the same version goes on with it, or asks the
+one that does; else one that holds an older version adds and removes the segments that have come and gone since, and one
+that holds none reads them all. So a task that is retried, moved or repeated after a restart sees just what was
+committed.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from thalweg.mjoin.marks import ALWAYS, ELSEWHERE, counted_here, mark, together,
 from thalweg.mjoin.pack import pack, unpack
 from thalweg.mjoin.place import without_null
 from thalweg.mjoin.window import FOREVER
+from thalweg.spark.held import HOLDER, Held, Name
 from thalweg.spark.late import keep_late
 from thalweg.spark.packing import GREETING, LEDGER, UNPLACED, Layout, stored, task_property
 from thalweg.spark.splitting import Record, Splitting
@@ -39,7 +41,6 @@ from thalweg.spark.state import StateFolder
 if TYPE_CHECKING:
     import pandas as pd
 
-HELD_SECONDS = 300.0  # a cell that a worker has not stepped for so long is with others, or its query has ended
 MOST_SWITCHES = 5  # of a cell that are reported
 LIVING = "living"  # among the counts of a cell, the layouts by which rows were last sent, if these are not plain
 ARRIVING_BYTES = 64 << 20  # of new rows that a cell takes in at once; a larger micro-batch is taken in piece by piece
@@ -52,6 +53,7 @@ ABOUT = StructType(
         StructField("segments", StringType()),  # JSON: names and bytes, by number; of the ledger, its record
         StructField("counts", StringType()),  # JSON
         StructField("knowledge", StringType()),  # JSON: no part of what is right, but what is fast
+        StructField("holder", StringType()),  # the process that holds this version
     ]
 )
 NAME = StructType([StructField("name", StringType())])
@@ -142,16 +144,6 @@ class WindowTooLargeError(MemoryError):
         )
 
 
-@dataclass
-class Held:
-    """A cell that a worker keeps, and which version of the state it is."""
-
-    token: str
-    cell: Cell
-    segments: dict[int, tuple[str, int]]  # name and bytes, by number
-    used: float = 0.0  # when it was last
-
-
 class About(NamedTuple):
     """What the state says of itself."""
 
@@ -160,9 +152,7 @@ class About(NamedTuple):
     segments: str
     counts: str
     knowledge: str
-
-
-_held: dict[tuple[str, str, int], Held] = {}
+    holder: str
 
 
 class JoinProcessor(StatefulProcessor):
@@ -173,6 +163,7 @@ class JoinProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called by Spark for each task."""
+        HOLDER.begin_task()
         self._handle = handle
         self._about = handle.getValueState("about", ABOUT)
         self._segments = handle.getMapState("segments", NAME, SEGMENT)
@@ -202,6 +193,7 @@ class JoinProcessor(StatefulProcessor):
 
     def close(self) -> None:
         """Called by Spark when a task ends."""
+        HOLDER.end_task()
 
     def _step(self, label: int, packed: Iterator[tuple[int, bytes]], watermark: int) -> Iterator[pd.DataFrame]:
         """Take in new rows piece by piece, and give results part by part: so memory is that of the windows and a bound.
@@ -221,9 +213,9 @@ class JoinProcessor(StatefulProcessor):
         found = self._about.get()
         about = About(*found) if found else None
         cell_number = self.spec.layout.cell_of[label]
-        held_as = (self.spec.key, task_property("sql.streaming.queryId"), label)
+        name = self.spec.key, task_property("sql.streaming.queryId"), label
         start = time.perf_counter()
-        held, how = self._bring(_held.pop(held_as, None), about)
+        held, how = self._bring(name, about)
         held.token = uuid.uuid4().hex
         seconds = {"read": time.perf_counter() - start, "join": 0.0, "write": 0.0}
         before = json.loads(about.counts) if about else {}
@@ -231,69 +223,70 @@ class JoinProcessor(StatefulProcessor):
         late, greetings = list[dict[str, pa.RecordBatch]](), list[bytes]()
         counts: dict[str, Any] = {"steps": 1, "cells": {how: 1}}
         statistics = Statistics()
-        for number, arrivals in enumerate(self.spec.arrivals(packed, cell_number, living, greetings)):
-            if about is None and not number:
-                arrivals |= self.spec.table_rows(cell_number)  # noqa: PLW2901 - nobody else has it
-            taken.update({name: rows.num_rows for name, rows in arrivals.items()})
-            start = time.perf_counter()
-            for part in held.cell.parts(arrivals, _microseconds(watermark)):
-                seconds["join"] += time.perf_counter() - start
-                if part.results.num_rows:
-                    yield _frame(pack(part.results))
+        with HOLDER.stepping(held):
+            for number, arrivals in enumerate(self.spec.arrivals(packed, cell_number, living, greetings)):
+                if about is None and not number:
+                    arrivals |= self.spec.table_rows(cell_number)  # noqa: PLW2901 - nobody else has it
+                taken.update({name: rows.num_rows for name, rows in arrivals.items()})
                 start = time.perf_counter()
-                self._write(held, part)
-                seconds["write"] += time.perf_counter() - start
-                own = self._own(cell_number, part.late)
-                counts = added_up([counts, {"late": {name: rows.num_rows for name, rows in own.items()}}])
-                late += [own] if self.spec.late is not None else []
-                start, statistics = time.perf_counter(), part.statistics
-            counted = {
-                name: int(np.count_nonzero(counted_here(rows)))
-                for name, rows in arrivals.items()
-                if self.spec.layout.shares.is_first(name, cell_number)
-            }
-            counts = added_up([counts, {"results": statistics.results, "rows": counted}])
+                for part in held.cell.parts(arrivals, _microseconds(watermark)):
+                    seconds["join"] += time.perf_counter() - start
+                    if part.results.num_rows:
+                        yield _frame(pack(part.results))
+                    start = time.perf_counter()
+                    self._write(held, part)
+                    seconds["write"] += time.perf_counter() - start
+                    own = self._own(cell_number, part.late)
+                    counts = added_up([counts, {"late": {name: rows.num_rows for name, rows in own.items()}}])
+                    late += [own] if self.spec.late is not None else []
+                    start, statistics = time.perf_counter(), part.statistics
+                counted = {
+                    name: int(np.count_nonzero(counted_here(rows)))
+                    for name, rows in arrivals.items()
+                    if self.spec.layout.shares.is_first(name, cell_number)
+                }
+                counts = added_up([counts, {"results": statistics.results, "rows": counted}])
         if self.spec.late is not None:
             self._keep_late(self.spec.late, cell_number, late)
         counts = added_up([before, counts, {"seconds": seconds}])
         told = max(greetings, default=b"").decode() or before.get(LIVING)
         counts |= {LIVING: told} if told else {}
-        knowledge = json.dumps(held.cell.knowledge())
-        self._about.update(About(held.token, watermark, json.dumps(held.segments), json.dumps(counts), knowledge))
+        texts = json.dumps(held.segments), json.dumps(counts), json.dumps(held.cell.knowledge())
+        self._about.update(About(held.token, watermark, *texts, held.holder))
         if about is not None and about.watermark < watermark:
             self._handle.deleteTimer(about.watermark + 1)
         if held.segments:  # something to expire: come back when the watermark has moved, whether there is data or not
             self._handle.registerTimer(watermark + 1)
         self._report(cell_number, counts, held, statistics)
-        held.used = time.monotonic()
-        _held[held_as] = held
-        for name, one in list(_held.items()):
-            if held.used - one.used > HELD_SECONDS:
-                del _held[name]
+        HOLDER.keep(name, held)
 
-    def _bring(self, held: Held | None, about: About | None) -> tuple[Held, str]:
+    def _bring(self, name: Name, about: About | None) -> tuple[Held, str]:
         """The cell as the state has it, and how it came to be so."""
+        held, here = HOLDER.take(name), HOLDER.address
         if about is None:
-            return Held("", self.spec.new_cell(), {}), "made"
+            return Held("", self.spec.new_cell(), {}, here), "made"
         if held is not None and held.token == about.token:
-            return held, "cached"
+            return held, "at hand"
         segments = {int(number): (name, size) for number, (name, size) in json.loads(about.segments).items()}
+        asked = HOLDER.ask(about.holder, name, about.token)
+        if asked is not None:
+            return Held(about.token, asked, segments, about.holder), "asked for"
         watermark = _microseconds(about.watermark)
         query = self.spec.layout.query
-        behind = held is not None and not query.counts
-        present = {number for number, one in segments.items() if behind and held and held.segments.get(number) == one}
+        behind = held.cell if held is not None and not query.counts else None
+        present = {number for number, one in segments.items() if held and behind and held.segments.get(number) == one}
         # One after the other: all at once may be more than a message can hold.
         missing = {
             number: bytes(cast(tuple[bytes], self._segments.getValue((name,)))[0])
             for number, (name, _) in segments.items()
             if number not in present
         }
-        if held is not None and behind:
-            catch_up(held.cell, present, missing, watermark)
-            return Held(about.token, held.cell, segments), "caught up"
+        if isinstance(behind, Cell):
+            catch_up(behind, present, missing, watermark)
+            return Held(about.token, behind, segments, here), "caught up"
         cell = Cell.load(query, missing, watermark, **self.spec.options)
         cell.learn(json.loads(about.knowledge))
-        return Held(about.token, cell, segments), "loaded"
+        return Held(about.token, cell, segments, here), "loaded"
 
     def _write(self, held: Held, step: Step) -> None:
         for number in step.removed:
@@ -355,7 +348,7 @@ class JoinProcessor(StatefulProcessor):
         saved = json.loads(about.segments) if about else {}
         record = self._split(Record.from_json(saved) if saved else None, told, watermark)
         kept = json.dumps(record.to_json() if record else {})
-        self._about.update(About(uuid.uuid4().hex, 0, kept, json.dumps(counts), "{}"))
+        self._about.update(About(uuid.uuid4().hex, 0, kept, json.dumps(counts), "{}", ""))
         report = {
             "at": time.time(),
             "counts": counts,

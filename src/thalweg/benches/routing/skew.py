@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 from thalweg.benches.filters.race import AGAIN, THALWEG, Tick, compete
 from thalweg.benches.filters.work import bytes_of, predicates_of
-from thalweg.benches.routing.classes import ONE_ORDER, OPERATORS, PREDICATE_SECONDS, ByClass, Routed, rows_of_classes
+from thalweg.benches.routing.classes import (
+    ALL_COLUMNS,
+    ONE_ORDER,
+    OPERATORS,
+    PREDICATE_SECONDS,
+    ByClass,
+    Routed,
+    rows_of_classes,
+)
 from thalweg.results import Result, at_least
 
 if TYPE_CHECKING:
@@ -28,7 +36,7 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, rounds: int = 
     }
     note = f"{rows:,} rows, cold, {OPERATORS} predicates of 5 µs, A/B = 5/100, route_by='auto' among six columns"
     frame, small = rows_of_classes(spark, rows), rows_of_classes(spark, rows // 20)
-    found = compete(NAME, frame, contenders, rounds, tick, note, small=small)
+    found = compete(NAME, frame, contenders, rounds, tick, note, small=small, checksum=ALL_COLUMNS)
     fewer, each = routed.fewer(THALWEG, ONE_ORDER)
     return [
         at_least(NAME, f"per cent fewer evaluations than {ONE_ORDER}", fewer, 60, f"{note}; last round; {each}"),
