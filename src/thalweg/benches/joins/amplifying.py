@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from thalweg.benches.filters.race import THALWEG, Run, Tick, race
+from thalweg.benches.filters.race import THALWEG, Run, Tick, part_of, race
 from thalweg.benches.joins.cells import all_orders, drive, prepared
-from thalweg.benches.joins.streams import chained_join, files, run, thalweg_join
+from thalweg.benches.joins.streams import SPARK, against_spark
 from thalweg.benches.joins.work import FILL, Keys, Workload, random_batches
 from thalweg.results import Result
 
@@ -15,14 +15,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NAME = "amplifying"
-ROWS, WINDOW, BATCHES = 20_000, 10, 3
+ROWS, WINDOW, BATCHES = 20_000, 10, 10
 ALONE_BATCHES, ROUNDS = 20, 3  # of cells without Spark
 AMPLIFIED, RARE = 20, 0.05  # matches of a row in the window of the one stream, and of the other
-SPARK = "Spark's chained joins in the bad order"
 
 
 def make_workload(rows: int, batches: int) -> Workload:
-    """A and B match often, B and C rarely."""
+    """A and B match often, B and C rarely: to join in the order of their names, as Spark does, is bad."""
     many, few = rows * WINDOW // AMPLIFIED, round(rows * WINDOW / RARE)
     streams = {"A": Keys({"k": many}, rows), "B": Keys({"k": many, "l": few}, rows), "C": Keys({"l": few}, rows)}
     return Workload(
@@ -36,16 +35,9 @@ def measure(
     spark: SparkSession, tick: Tick, *, rows: int = ROWS, batches: int = BATCHES, rounds: int = ROUNDS
 ) -> list[Result]:
     """Against Spark, which joins A and B first; and in a cell alone against each fixed choice of orders."""
-    workload = make_workload(rows, batches)
-    with files(workload) as folder:
-        contenders = {
-            THALWEG: partial(run, spark, folder, workload, thalweg_join),
-            SPARK: partial(run, spark, folder, workload, chained_join(("A", "B", "C"))),
-        }
-        note = f"3 streams, {rows:,} rows a stream and batch, windows of {WINDOW} batches, {batches} batches counted"
-        found = race(NAME, contenders, 1, lambda done, total: tick(done, 2 * total), note)
-    rest = alone(rows, ALONE_BATCHES, rounds, lambda done, total: tick(total + done, 2 * total))
-    return [found.faster(SPARK, 10), rest]
+    found = against_spark(spark, part_of(tick, 0, 2), NAME, make_workload, rows, batches)
+    rest = alone(rows, ALONE_BATCHES, rounds, part_of(tick, 1, 2))
+    return [found.faster(SPARK, 10), found.control(), rest]
 
 
 def alone(rows: int, batches: int, rounds: int, tick: Tick) -> Result:

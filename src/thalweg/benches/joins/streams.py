@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import parquet
 
-from thalweg.benches.filters.race import THALWEG, Race, Run, Tick, race
+from thalweg.benches.filters.race import AGAIN, THALWEG, Race, Run, Tick, race
+from thalweg.benches.joins.cells import drive, prepared
 from thalweg.benches.joins.work import FILL, Workload
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"  # what docs/join.md recommends
 DELAY = "1 second"
+WARM_UP = 20  # times as many rows are there to be counted as in the run before
 SPARK = "Spark's chained joins"
 
 Streams = dict[str, "DataFrame"]
@@ -41,18 +43,36 @@ def files(workload: Workload) -> Iterator[str]:
         yield folder
 
 
-def against_spark(spark: SparkSession, tick: Tick, scenario: str, workload: Workload) -> Race:
-    """`tw.join` and Spark's own joins in turns."""
+def against_spark(
+    spark: SparkSession,
+    tick: Tick,
+    scenario: str,
+    make_workload: Callable[[int, int], Workload],
+    rows: int,
+    batches: int,
+    about: dict[str, Any] | None = None,
+) -> Race:
+    """`tw.join` and Spark's own joins in turns, after an untimed run of either on few rows."""
+    small, workload = make_workload(max(rows // WARM_UP, 1), 1), make_workload(rows, batches)
+    drive(small.query, prepared(small))  # compiles what there is to compile
+    with files(small) as folder:
+        race(scenario, _contenders(spark, folder, small), 1, lambda _done, _total: None, "")
     with files(workload) as folder:
-        contenders = {
-            THALWEG: partial(run, spark, folder, workload, thalweg_join),
-            SPARK: partial(run, spark, folder, workload, chained_join(workload.names)),
-        }
+        contenders = _contenders(spark, folder, workload)
+        contenders[THALWEG] = partial(run, spark, folder, workload, thalweg_join, about)
+        contenders[AGAIN] = partial(run, spark, folder, workload, thalweg_join)
         note = (
-            f"{len(workload.names)} streams, {workload.batches[-1][workload.names[0]].num_rows:,} rows a stream and "
-            f"batch, windows of {workload.window} batches, {len(workload.batches) - len(FILL)} batches counted"
+            f"{len(workload.names)} streams, {rows:,} rows a stream and batch, windows of {workload.window} batches, "
+            f"{batches} batches counted"
         )
         return race(scenario, contenders, 1, tick, note)
+
+
+def _contenders(spark: SparkSession, folder: str, workload: Workload) -> dict[str, Callable[[], Run]]:
+    return {
+        THALWEG: partial(run, spark, folder, workload, thalweg_join),
+        SPARK: partial(run, spark, folder, workload, chained_join(workload.names)),
+    }
 
 
 def run(
