@@ -54,3 +54,22 @@ def test_much_work_compiles_by_itself() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
+
+
+def test_groups_are_compiled_by_themselves() -> None:
+    script = (
+        "from thalweg.kernels import ALONE, MJOIN, ORDERING, compile_kernels, compiled\n"
+        "from thalweg.joinorder import sifting\n"
+        "from thalweg.mjoin import index\n"
+        "from thalweg.ordering import a_greedy\n"
+        "compile_kernels(MJOIN)\n"
+        "print([compiled(group) for group in (ORDERING, *ALONE)])\n"
+        "print([type(one).__name__ for one in (a_greedy.adapt, sifting._sift, index._matches)])\n"
+        "compile_kernels()\n"
+        "print([compiled(group) for group in (ORDERING, *ALONE)])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    some, kinds, every = done.stdout.splitlines()
+    assert some == "[False, False, True]"
+    assert kinds == "['function', 'function', 'CPUDispatcher']"
+    assert every == "[True, True, True]"

@@ -2,9 +2,12 @@
 
 Importing Numba and loading compiled code takes about a second, which a short-lived Spark worker must not spend.
 So a function marked ``@kernel`` stays plain Python until `compile_kernels` is called once in the process; from
-then on every kernel, and every call between kernels, is compiled code, cached on disk. Both forms give the same
-answers. Kernels keep to what Numba understands: they work in place on NumPy arrays and named tuples of arrays that
+then on every kernel of its group, and every call between them, is compiled code, cached on disk. Both forms give the
+same answers. Kernels keep to what Numba understands: they work in place on NumPy arrays and named tuples of arrays that
 their callers made, make none of their own, and return numbers.
+
+Kernels that call each other are a group. Those of the packages in `ALONE` call none of other packages and are called by
+none: a worker that joins compiles what finds matches, and not what plans once in a while.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,17 +26,22 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # less than the time that loading the compiled code takes.
 COMPILE_AFTER = 20_000
 
-_kernels: list[Callable[..., Any]] = []
+ORDERING, JOINORDER, MJOIN = "ordering", "joinorder", "mjoin"  # groups, the first with all that is not in another
+ALONE = JOINORDER, MJOIN
+
+_kernels: defaultdict[str, list[Callable[..., Any]]] = defaultdict(list)
 _inlined: set[Callable[..., Any]] = set()
-_compiled = False
-_handled = 0
+_compiled: set[str] = set()
+_handled: Counter[str] = Counter()
 
 
 def kernel(function: Function) -> Function:
     """Mark a function as a hot loop that `compile_kernels` turns into machine code."""
-    if _compiled:  # its module was imported late
+    package = function.__module__.removeprefix(f"{__package__}.").partition(".")[0]
+    group = package if package in ALONE else ORDERING
+    if group in _compiled:  # its module was imported late
         return _jit(function, _source())  # type: ignore[no-any-return]
-    _kernels.append(function)
+    _kernels[group].append(function)
     return function
 
 
@@ -48,39 +57,38 @@ def clock() -> int:
     return time.perf_counter_ns()
 
 
-def compiled() -> bool:
+def compiled(group: str = ORDERING) -> bool:
     """Whether kernels are machine code by now."""
-    return _compiled
+    return group in _compiled
 
 
-def count_handled(tuples: int) -> None:
+def count_handled(tuples: int, group: str = ORDERING) -> None:
     """Note how many profile tuples a kernel is about to handle, and compile once that pays."""
-    global _handled
-    if not _compiled:
-        _handled += tuples
-        if _handled > COMPILE_AFTER:
-            compile_kernels()
+    if group not in _compiled:
+        _handled[group] += tuples
+        if _handled[group] > COMPILE_AFTER:
+            compile_kernels(group)
 
 
-def compile_kernels() -> None:
-    """Turn every kernel into machine code, in place, for the rest of the process.
+def compile_kernels(*groups: str) -> None:
+    """Turn kernels into machine code, in place, for the rest of the process: those of some groups, or all.
 
     The compiled function takes the plain one's name in every module of this package that holds it, so callers,
     plain or compiled, need not know.
     """
-    global _compiled
-    if _compiled:
+    new = set(groups or (ORDERING, *ALONE)) - _compiled
+    if not new:
         return
-    _compiled = True
-    source = _source()
-    machine_code = {id(function): _jit(function, source) for function in _kernels if function is not clock}
-    machine_code[id(clock)] = _machine_clock()
+    _compiled.update(new)
+    plain, source = [function for group in new for function in _kernels.pop(group, ())], _source()
+    machine_code = {
+        id(function): _machine_clock() if function is clock else _jit(function, source) for function in plain
+    }
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == __package__:
             for attribute, value in list(vars(module).items()):
                 if id(value) in machine_code:
                     setattr(module, attribute, machine_code[id(value)])
-    _kernels.clear()
 
 
 def _jit(function: Callable[..., Any], source: str) -> Any:

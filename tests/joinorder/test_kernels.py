@@ -17,7 +17,7 @@ if sys.argv[1] == "compiled":
 random = np.random.default_rng(0)
 graphs = [random_graph(shape, 6, random) for shape in Shape]
 orders = [kind().plan(graph, measure).sequences for kind in PLANNERS for graph in graphs for measure in Measure]
-print(json.dumps([compiled(), "numba" in sys.modules, "sqlglot" in sys.modules, orders]))
+print(json.dumps([compiled("joinorder"), "numba" in sys.modules, "sqlglot" in sys.modules, orders]))
 """
 
 

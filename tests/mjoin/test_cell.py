@@ -284,7 +284,10 @@ class Run:
 
 def check(scenario: Scenario) -> None:
     """Run a scenario, with NumPy or with kernels as they are before compilation, and compare after every step."""
-    with patch.object(index_module, "compiled", lambda: scenario.seed % 2 == 0), patch.object(index_module, "BLOCK", 7):
+    with (
+        patch.object(index_module, "compiled", lambda _group: scenario.seed % 2 == 0),
+        patch.object(index_module, "BLOCK", 7),
+    ):
         run, oracle = Run(scenario), Oracle(scenario.query)
         changelog = scenario.query.output == "changelog"
         for batches, watermark in scenario.steps:

@@ -20,7 +20,7 @@ from thalweg.mjoin.index import Index, Keys, joined
 def test_matches_are_those_of_a_loop(seed: int, by_kernels: bool, block: int) -> None:  # noqa: FBT001 - drawn
     random = np.random.default_rng(seed)
     with (
-        patch.object(index_module, "compiled", lambda: by_kernels),
+        patch.object(index_module, "compiled", lambda _group: by_kernels),
         patch.object(index_module, "BLOCK", block),
         patch.object(index_module, "FIRST_BLOCK", 1),
     ):
@@ -78,7 +78,7 @@ for step in range(9):
     done = cell.step(batches, 100 * step - 100)
     rows = sorted(zip(*(column.to_pylist() for column in done.results.columns)))
     answers.append([rows, done.statistics.to_dict()])
-print(json.dumps([compiled(), "numba" in sys.modules, answers]))
+print(json.dumps([compiled("mjoin"), "numba" in sys.modules, answers]))
 """
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from thalweg.joinorder.cost import Cost, Measure, Prices, order_cost
 from thalweg.joinorder.graph import JoinGraph
-from thalweg.kernels import count_handled
+from thalweg.kernels import JOINORDER, count_handled
 from thalweg.ordering.types import Booleans, Integers
 
 STEPS_PER_PROFILE_TUPLE = 40  # the unit in which `count_handled` counts: a plain step of a planner takes about 1 µs
@@ -79,4 +79,4 @@ def is_legal(joinable: Booleans, sequence: Integers) -> bool:
 
 def count_steps(steps: int) -> None:
     """Note how many steps a planner's kernel is about to take, so that kernels are compiled once that pays."""
-    count_handled(steps // STEPS_PER_PROFILE_TUPLE)
+    count_handled(steps // STEPS_PER_PROFILE_TUPLE, JOINORDER)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from thalweg.kernels import count_handled
+from thalweg.kernels import MJOIN, count_handled
 from thalweg.mjoin.adaptation import Adaptation, DropProbes, Switch
 from thalweg.mjoin.counting import count_deadlines
 from thalweg.mjoin.keys import equal, is_exact
@@ -196,7 +196,7 @@ class Cell:
         statistics, late = Statistics(), dict[str, pa.RecordBatch]()
         added, removed = dict[int, bytes](), list[int]()
         new = self._accepted(arrivals, statistics, late)
-        count_handled(sum(rows.num_rows for rows in new.values()) // ROWS_PER_PROFILE_TUPLE)
+        count_handled(sum(rows.num_rows for rows in new.values()) // ROWS_PER_PROFILE_TUPLE, MJOIN)
         if self.query.counts:
             new = self._released(new, statistics, added, removed)
         deadlines = {name: self._due(name, rows) for name, rows in new.items()}

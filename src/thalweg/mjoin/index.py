@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thalweg.kernels import compiled, kernel
+from thalweg.kernels import MJOIN, compiled, kernel
 from thalweg.ordering.types import Booleans, Integers
 
 KEY, TIME, DEADLINE, NEXT = range(4)
@@ -62,7 +62,7 @@ class Index:
     def insert(self, first: int, keys: Integers, times: Integers, deadlines: Integers) -> None:
         """Add rows with running numbers from the first on."""
         buckets = self._buckets(keys)
-        if compiled():
+        if compiled(MJOIN):
             _insert(self.heads, self.entries, first, buckets, keys, times, deadlines)
             return
         numbers = np.arange(first, first + keys.size)
@@ -86,7 +86,7 @@ class Index:
     def first(self, wanted: Keys, start: int, floor: int) -> Integers:
         """For each key the number of the newest row that matches, or a number before the start."""
         at = self.newest(wanted.keys)
-        if compiled():
+        if compiled(MJOIN):
             self.visited += _first(self.entries, start, floor, *wanted, at)
             return at
         going = np.flatnonzero(at >= start)
@@ -101,7 +101,7 @@ class Index:
         """All matches of each key from a row of its chain on, in blocks."""
         if not wanted.keys.size:
             return
-        if not compiled():
+        if not compiled(MJOIN):
             yield from self._matches(wanted, at, start, floor)
             return
         cursor, size = np.array([0, at[0], 0]), FIRST_BLOCK + 4 * at.size

@@ -149,9 +149,10 @@ class Holder:
             self._idle_since = time.monotonic()
 
     def _answer(self, listener: Listener) -> None:
-        while True:
-            with suppress(Exception), listener.accept() as connection:  # whatever fails, the next may do better
-                self._serve(connection)
+        with listener:
+            while True:
+                with suppress(Exception), listener.accept() as connection:  # whatever fails, the next may do better
+                    self._serve(connection)
 
     def _serve(self, connection: Connection[Any, Any]) -> None:
         """Step a cell for another process. If one of the two fails, it is not held any longer."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from thalweg.benches.filters.race import THALWEG, Run, Tick, part_of, race
 from thalweg.benches.joins.cells import all_orders, drive, prepared
-from thalweg.benches.joins.streams import SPARK, against_spark
+from thalweg.benches.joins.streams import against_spark
 from thalweg.benches.joins.work import FILL, Keys, Workload, random_batches
 from thalweg.results import Result
 
@@ -35,9 +35,9 @@ def measure(
     spark: SparkSession, tick: Tick, *, rows: int = ROWS, batches: int = BATCHES, rounds: int = ROUNDS
 ) -> list[Result]:
     """Against Spark, which joins A and B first; and in a cell alone against each fixed choice of orders."""
-    found = against_spark(spark, part_of(tick, 0, 2), NAME, make_workload, rows, batches)
+    results = against_spark(spark, part_of(tick, 0, 2), NAME, make_workload, (rows, batches), 10)
     rest = alone(rows, ALONE_BATCHES, rounds, part_of(tick, 1, 2))
-    return [found.faster(SPARK, 10), found.control(), rest]
+    return [*results, rest]
 
 
 def alone(rows: int, batches: int, rounds: int, tick: Tick) -> Result:

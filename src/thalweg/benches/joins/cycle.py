@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from thalweg.benches.filters.race import Tick
-from thalweg.benches.joins.streams import SPARK, against_spark
+from thalweg.benches.joins.streams import against_spark
 from thalweg.benches.joins.work import FILL, Keys, Workload, random_batches
 from thalweg.results import Result
 
@@ -34,5 +34,4 @@ def make_workload(rows: int, batches: int) -> Workload:
 
 def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, batches: int = BATCHES) -> list[Result]:
     """Throughput with full windows."""
-    found = against_spark(spark, tick, NAME, make_workload, rows, batches)
-    return [found.faster(SPARK, 4), found.control()]
+    return against_spark(spark, tick, NAME, make_workload, (rows, batches), 4)
