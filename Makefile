@@ -34,7 +34,11 @@ demo: setup java ## See the optimizer at work on Spark
 
 .PHONY: test
 test: setup java ## Run the tests: units, properties, doctests, Spark
-	@$(BIN)/python -m pytest -m "not cluster" $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -m "not cluster and not long" $(PYTEST_ARGS)
+
+.PHONY: test-long
+test-long: setup java ## Compare random queries with an independent engine for some minutes; others each time
+	@$(BIN)/python -m pytest -m long $(PYTEST_ARGS)
 
 .PHONY: test-cluster
 test-cluster: setup java ## Run the tests that start clusters, servers and drivers of their own, and kill some

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import combinations, count, pairwise, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,9 @@ import pytest
 from pyarrow import parquet
 
 import thalweg as tw
+from thalweg.drift import DETECTORS
+from thalweg.joinorder import PLANNERS
+from thalweg.ordering import POLICIES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -26,6 +31,7 @@ PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 SECOND = 1_000_000  # microseconds
 START = 1_000_000_000 * SECOND
 BATCH_SECONDS = 10
+LONG_SECONDS = 90.0  # of a long run
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 Batches = Mapping[str, Sequence[pa.Table]]
 
@@ -61,9 +67,10 @@ def write(batches: Batches, folder: Path) -> None:
             os.utime(path, (10**9 + number, 10**9 + number))
 
 
-def stream(spark: SparkSession, folder: Path, name: str) -> DataFrame:
+def stream(spark: SparkSession, folder: Path, name: str, files: int = 1) -> DataFrame:
+    """The files of a folder, so many a micro-batch."""
     schema = spark.read.parquet(str(folder / name)).schema
-    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / name))
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", files).parquet(str(folder / name))
 
 
 def answer(
@@ -378,3 +385,89 @@ def test_errors_of_streams_say_what_to_write(spark: SparkSession) -> None:
         tw.join({"a": rate}, windows="1 minute", **good)
     with pytest.raises(ValueError, match=r"no tw\.where or tw\.join"):
         tw.explain(table)
+
+
+def pairs_of(shape: str, names: str) -> list[tuple[str, str]]:
+    """The inputs that have a key in common."""
+    linear = list(pairwise(names))
+    return {
+        "linear": linear,
+        "common": linear,
+        "star": [(names[0], name) for name in names[1:]],
+        "cyclic": [*linear, *([(names[-1], names[0])] if len(names) > 2 else [])],
+        "complete": list(combinations(names, 2)),
+    }[shape]
+
+
+def keys(random: np.random.Generator, rows: int, kind: str, domain: int) -> pa.Array:
+    """Keys of a type, some of them NULL."""
+    numbers, mask = random.integers(0, domain, rows), random.random(rows) < 0.05
+    if kind == "string":
+        return pa.array(numbers.astype(str).astype(object), pa.string(), mask=mask)
+    if kind == "double":
+        pool = np.array([np.nan, 0.0, -0.0, *np.arange(1.5, domain)])
+        return pa.array(pool[numbers % pool.size], mask=mask, from_pandas=False)
+    return pa.array(numbers, pa.int64(), mask=mask).cast(pa.int32() if kind == "int" else pa.int64())
+
+
+def check_any_query(spark: SparkSession, folder: Path, seed: int) -> None:
+    """A random graph, windows, rows, micro-batches, cells and policy: results are those of SQL."""
+    random = np.random.default_rng(seed)
+    names, jitter = "ABCDEF"[: random.integers(2, 7)], int(random.integers(0, 8 * SECOND))
+    shape = str(random.choice(["linear", "star", "cyclic", "complete", "common"]))
+    pairs = pairs_of(shape, names)
+    columns = {pair: "k0" if shape == "common" else f"k{number}" for number, pair in enumerate(pairs)}
+    kinds = {column: str(random.choice(["long", "int", "string", "double"])) for column in columns.values()}
+    windows = {name: int(random.integers(3, 25)) for name in names}
+    domain = max(2, round((35.0 ** len(names) / 200) ** (1 / len(pairs))))  # for some 200 results, if windows are long
+    batches: dict[str, list[pa.Table]] = {name: [] for name in names}
+    values = count()
+    for number, name in product(range(int(random.integers(2, 5))), names):
+        rows = int(random.integers(0, 20))
+        own = sorted({column for pair, column in columns.items() if name in pair})
+        times = START + number * BATCH_SECONDS * SECOND + random.integers(0, BATCH_SECONDS * SECOND + jitter, rows)
+        table = {column: keys(random, rows, kinds[column], domain) for column in own}
+        table |= {"v": pa.array([next(values) // 2 for _ in range(rows)], pa.int64())}  # each twice
+        batches[name].append(pa.table(table | {"ts": pa.array(times, pa.timestamp("us", "UTC"))}))
+    write(batches, folder)
+    on = " AND ".join(f"{one}.{column} = {other}.{column}" for (one, other), column in columns.items())
+    output = str(random.choice(["append", "changelog"]))
+    options: dict[str, Any] = {
+        "cells": int(random.integers(1, 9)),
+        "output": output,
+        "policy": str(random.choice([one.name for one in POLICIES])),
+        "planner": str(random.choice([one.name for one in PLANNERS])),
+        "drift": str(random.choice([one.name for one in DETECTORS])),
+    }
+    joined = tw.join(
+        {name: stream(spark, folder, name, int(random.integers(1, 4))) for name in names},
+        on=on,
+        windows={name: f"{seconds} seconds" for name, seconds in windows.items()},
+        event_time="ts",
+        delay=f"{jitter + SECOND} microseconds",
+        select=[f"{name}.v" for name in names],
+        **options,
+    )
+    about = f"seed {seed}: {shape} of {len(names)}, {options}"
+    query = run(joined, folder)
+    found: Counter[tuple[Any, ...]] = Counter()
+    for row in spark.read.parquet(str(folder / "out")).collect():
+        found[tuple(row[f"{name}_v"] for name in names)] += row["change"] if output == "changelog" else 1
+    moment = datetime.fromisoformat(query.recentProgress[-1].eventTime["watermark"])
+    current_at = round(moment.timestamp() * SECOND) or START - 100 * SECOND if output == "changelog" else None
+    assert +found == answer(batches, on, windows, current_at=current_at), about
+    assert min(found.values(), default=0) >= 0, about
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_any_query(rocks: SparkSession, tmp_path: Path, seed: int) -> None:
+    check_any_query(rocks, tmp_path, seed)
+
+
+@pytest.mark.long
+def test_any_query_for_a_while(rocks: SparkSession, tmp_path: Path) -> None:
+    """Other queries each time; one that fails names its seed."""
+    begun, seed = time.monotonic(), time.time_ns() // SECOND
+    while time.monotonic() < begun + LONG_SECONDS:
+        seed += 1
+        check_any_query(rocks, tmp_path / str(seed), seed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations, product
 from typing import Any
@@ -41,7 +41,7 @@ def prepared(workload: Workload) -> list[dict[str, pa.RecordBatch]]:
 
 def drive(
     query: JoinQuery,
-    batches: Sequence[Mapping[str, pa.RecordBatch]],
+    batches: Iterable[Mapping[str, pa.RecordBatch]],
     orders_at: Callable[[int], Orders | None] = lambda _number: None,
     **options: Any,  # noqa: ANN401 - those of a cell
 ) -> Driven:

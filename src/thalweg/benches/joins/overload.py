@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -32,40 +32,45 @@ if TYPE_CHECKING:
 
 NAME = "overload"
 STREAMS, ROWS, WINDOW = ("A", "B", "C"), 20_000, 5
-FASTER, SECONDS = 10, 5.0  # times as fast as can be joined, and for how long; catching up takes so many times as long
+FASTER, SECONDS = 10, 60.0  # times as fast as can be joined, and for how long; catching up takes so many times as long
 AHEAD = 1.6  # times as fast besides, for micro-batches are shorter when one follows the other
+DIFFERENT = 8  # files of a stream; then the same rows come again, later
 CALM = 12  # batches that come one by one; the last ones tell how long one takes
 TIMED = 4
 LIBRARIES_BYTES = 400 << 20  # the interpreter with its libraries, new rows of a piece and results of a part
 DOUBLED = 2  # windows take twice their memory while they grow
-PATIENCE = 600.0  # seconds without progress after which it is a failure
+PATIENCE = 120.0  # seconds without progress after which it is a failure
 POLL = 0.05
 
 
-@dataclass
 class Feed:
     """Files that come one after the other, one of each stream at a time."""
 
-    folder: str
-    rows: int
-    tables: list[Tables] = field(default_factory=list)  # all that came
+    def __init__(self, folder: str, rows: int) -> None:
+        self.folder = folder
+        self.files = 0  # of each stream, that came
+        self._rows = random_batches(dict.fromkeys(STREAMS, Keys({"k": rows * WINDOW}, rows)), DIFFERENT)
 
     def next(self) -> None:
         """Let files come, each there all at once."""
-        number, keys = len(self.tables), Keys({"k": self.rows * WINDOW}, self.rows)
-        self.tables += later(random_batches(dict.fromkeys(STREAMS, keys), 1, seed=number), number)
-        for name, table in self.tables[-1].items():
-            path = Path(self.folder, name, f"{number}.parquet")
+        for name, table in self.tables(self.files).items():
+            path = Path(self.folder, name, f"{self.files}.parquet")
             unseen = path.with_name(f"_{path.name}")  # by Spark
             path.parent.mkdir(exist_ok=True)
             parquet.write_table(table, unseen)
-            os.utime(unseen, (10**9 + number, 10**9 + number))  # Spark reads the oldest first
+            os.utime(unseen, (10**9 + self.files, 10**9 + self.files))  # Spark reads the oldest first
             unseen.rename(path)
+        self.files += 1
 
-    @property
-    def workload(self) -> Workload:
-        """All that came, and its join."""
-        return Workload(on=(tuple((name, "k") for name in STREAMS),), window=WINDOW, batches=self.tables)
+    def tables(self, number: int) -> Tables:
+        """What comes as the files of a number."""
+        rounds, place = divmod(number, DIFFERENT)
+        return later([self._rows[place]], rounds * DIFFERENT)[0]
+
+    def workload(self, number: int = 0) -> Workload:
+        """The join of the files of a number."""
+        on = (tuple((name, "k") for name in STREAMS),)
+        return Workload(on=on, window=WINDOW, batches=[self.tables(number)])
 
 
 @dataclass
@@ -98,7 +103,7 @@ def measure(
         feed = Feed(folder, rows)
         feed.next()
         frames = {name: stream_of(spark, f"{folder}/{name}") for name in STREAMS}
-        joined = thalweg_join(spark, frames, feed.workload)
+        joined = thalweg_join(spark, frames, feed.workload())
         key = tw.explain(joined).to_dict()["joins"][0]["key"]
         query = joined.writeStream.foreachBatch(take).option("checkpointLocation", f"{folder}/checkpoint").start()
         try:
@@ -106,7 +111,7 @@ def measure(
             found.windows = tw.explain(joined).to_dict()["joins"][0]["memory_bytes"]
         finally:
             query.stop()
-    driven = drive(feed.workload.query, prepared(feed.workload))
+    driven = drive(feed.workload().query, (prepared(feed.workload(number))[0] for number in range(feed.files)))
     tick(1, 1)
     return _judged(found, rows, driven, tuple(sum(one[place] for one in answers.values()) for place in range(2)))
 
@@ -117,8 +122,8 @@ def _overrun(query: StreamingQuery, feed: Feed, key: str, seconds: float, calm: 
 
     def caught_up() -> bool:
         found.peak = max(found.peak, _peak_bytes(key))
-        tick(_taken(query), 2 * max(len(feed.tables), calm))
-        return _taken(query) == len(feed.tables)
+        tick(_taken(query), 2 * max(feed.files, calm))
+        return _taken(query) == feed.files
 
     for _ in range(calm - 1):
         _wait(query, caught_up)
@@ -131,7 +136,7 @@ def _overrun(query: StreamingQuery, feed: Feed, key: str, seconds: float, calm: 
         found.files += 1
         due = start + found.files * batch_seconds / (AHEAD * FASTER)
         time.sleep(max(due - time.perf_counter(), 0.0))
-    found.seconds, found.behind = time.perf_counter() - start, len(feed.tables) - _taken(query)
+    found.seconds, found.behind = time.perf_counter() - start, feed.files - _taken(query)
     _wait(query, caught_up)
     found.recovered = time.perf_counter() - start - found.seconds
     query.processAllAvailable()
@@ -170,12 +175,14 @@ def _batch_seconds(query: StreamingQuery) -> float:
 
 
 def _wait(query: StreamingQuery, ready: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
+    end, before = time.monotonic() + PATIENCE, _taken(query)
     while not ready():
         if error := query.exception():
             raise error
+        if (taken := _taken(query)) > before:
+            end, before = time.monotonic() + PATIENCE, taken
         if time.monotonic() > end:
-            raise TimeoutError(f"the query has not caught up: {query.status}")
+            raise TimeoutError(f"the query does not go on: {query.status}")
         time.sleep(POLL)
 
 
