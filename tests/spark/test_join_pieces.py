@@ -13,8 +13,9 @@ from thalweg.mjoin import Count, Input, JoinQuery, Time
 from thalweg.mjoin.layouts import PLAIN
 from thalweg.mjoin.pack import pack, unpack
 from thalweg.mjoin.shares import choose_shares
-from thalweg.spark import join_operator
-from thalweg.spark.join_operator import JoinSpec, join_at_once
+from thalweg.spark import join_spec
+from thalweg.spark.join_batch import join_at_once
+from thalweg.spark.join_spec import JoinSpec
 from thalweg.spark.packing import GREETING, Layout
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64())])
@@ -41,7 +42,7 @@ def test_pieces_give_the_same_results(tmp_path: Path, monkeypatch: pytest.Monkey
     table = pa.table({"input": [number for number, _ in rows], "payload": [payload for _, payload in rows]})
     label, found = spec.layout.labels[0], []
     for most in (1 << 20, 1500, 1):
-        monkeypatch.setattr(join_operator, "ARRIVING_BYTES", most)
+        monkeypatch.setattr(join_spec, "ARRIVING_BYTES", most)
         results = [unpack(one) for one in join_at_once(spec, label, table)]
         found.append(Counter(str(row) for one in results for row in one.to_pylist()))
     assert found[0]
@@ -53,7 +54,7 @@ def test_pieces_are_bounded_unless_rows_wait(
     window: Time | Count, pieces: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = packed(12)
-    monkeypatch.setattr(join_operator, "ARRIVING_BYTES", 3 * max(len(payload) for _, payload in rows))
+    monkeypatch.setattr(join_spec, "ARRIVING_BYTES", 3 * max(len(payload) for _, payload in rows))
     greetings = list[bytes]()
     found = list(spec_of(window, tmp_path).arrivals([(GREETING, b"hello"), *rows], 0, PLAIN, greetings))
     assert greetings == [b"hello"]

@@ -1,7 +1,7 @@
 """`tw.join`: a window join of any number of streams and tables as one stateful operator, in probe orders that adapt.
 
-Here what was asked for is checked and becomes a plan: each input is pruned, hashed and packed by cell, one shuffle
-brings the cells together, and what they give is unpacked.
+Here what was asked for becomes a plan: each input is pruned, hashed and packed by cell, one shuffle brings the cells
+together, and what they give is unpacked.
 """
 
 from __future__ import annotations
@@ -15,19 +15,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from thalweg.drift import DETECTORS
 from thalweg.joinorder import PLANNERS
 from thalweg.joinorder.text import classes
-from thalweg.mjoin import CHANGE, Count, Input, JoinQuery, Residual, Time
+from thalweg.mjoin import CHANGE, Input, JoinQuery, Residual, Time
 from thalweg.mjoin.pack import pack
 from thalweg.mjoin.shares import choose_shares
 from thalweg.ordering import POLICIES
 from thalweg.registry import find, hint
-from thalweg.spark.join_text import WINDOW_EXAMPLE, Condition, microseconds, parse_on, parse_select, parse_window
+from thalweg.spark.join_batch import join_at_once
+from thalweg.spark.join_inputs import Side, arrow_type, casts_of, sides_of
+from thalweg.spark.join_spec import JoinSpec
+from thalweg.spark.join_text import Condition, microseconds, parse_on, parse_select
 from thalweg.spark.packing import HASH, PACKED, PAYLOAD, Layout, packer, unpacker
 from thalweg.spark.residuals import CandidateTest
 from thalweg.spark.splitting import Splitting
@@ -38,9 +41,6 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.types import DataType
-
-    from thalweg.spark.join_operator import JoinSpec
 
 Output = Literal["append", "changelog"]
 
@@ -52,11 +52,7 @@ MOST_JOINS = 1000  # that the driver remembers for `tw.explain`
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
-WATERMARK = "spark.watermarkDelayMs"  # what Spark notes of a column that has one
 COUNT = "count"
-
-# Numbers that Spark compares as the wider of the two; other types are compared with themselves only.
-WIDER = ("tinyint", "smallint", "int", "bigint"), ("float", "double")
 
 
 @dataclass
@@ -75,22 +71,6 @@ class Join:
     tables: tuple[str, ...]  # inputs that travel with the query
     is_shared: bool  # whether workers see the folder
     notes: tuple[str, ...] = ()  # what could be better
-
-
-@dataclass(frozen=True)
-class Side:
-    """An input as it was given: its DataFrame, and how its columns are stored and shown."""
-
-    name: str
-    frame: DataFrame
-    time: str | None
-    window: Time | Count | None
-    travels: bool  # a table of a streaming query
-
-    @property
-    def types(self) -> dict[str, DataType]:
-        """The type of each column."""
-        return {field.name: field.dataType for field in self.frame.schema.fields}
 
 
 def join(
@@ -153,7 +133,7 @@ def join(
     --------
     >>> joined = join({"a": clicks, "b": views}, "a.user = b.user", "10 minutes", "ts")  # doctest: +SKIP
     """
-    sides = _sides(streams, windows, event_time)
+    sides = sides_of(streams, windows, event_time)
     columns = {one.name: one.frame.columns for one in sides}
     condition = parse_on(on, columns)
     selected = parse_select(select, columns)
@@ -167,7 +147,7 @@ def join(
         find(chosen, registered, what)
     if streaming:
         _check_spark(spark)
-    casts = _casts(sides, condition)
+    casts = casts_of(sides, condition)
     query = _query(sides, condition, selected, casts, output)
     weights = _weights(query, rates, [one.name for one in sides if one.travels])
     number = _cells(spark) if cells is None else cells
@@ -204,65 +184,6 @@ def joins_by(keys: Sequence[str]) -> list[Join]:
 _joins: OrderedDict[str, Join] = OrderedDict()
 
 
-def _sides(streams: Mapping[str, DataFrame], windows: object, event_time: object) -> list[Side]:
-    """The inputs, with their windows and times."""
-    if len(streams) < 2:  # noqa: PLR2004 - a join has two sides
-        raise ValueError("tw.join takes two or more DataFrames by name: tw.join({'R1': r1, 'R2': r2}, on=...)")
-    for name, frame in streams.items():
-        if not hasattr(frame, "isStreaming"):
-            raise TypeError(f"{name} is a Spark DataFrame, not {type(frame).__name__}")
-        twice = [
-            column for column in frame.columns if [each.lower() for each in frame.columns].count(column.lower()) > 1
-        ]
-        if twice:
-            raise ValueError(f"{name} has several columns {twice[0]!r}; rename or drop all but one")
-    for what, given in (("windows", windows), ("event_time", event_time)):
-        for name in given if isinstance(given, Mapping) else ():
-            if name not in streams:
-                raise ValueError(f"{what} names {name!r}, which is not in the join{hint(name, streams)}")
-    streaming = any(frame.isStreaming for frame in streams.values())
-    return [_side(name, frame, windows, event_time, streaming=streaming) for name, frame in streams.items()]
-
-
-def _side(name: str, frame: DataFrame, windows: object, event_time: object, *, streaming: bool) -> Side:
-    travels = streaming and not frame.isStreaming
-    given = isinstance(windows, Mapping) and name in windows
-    if travels and given and cast(Mapping[str, object], windows)[name] is not None:
-        raise ValueError(
-            f"{name} is static in a streaming query: a table, whose rows never expire. Write windows={{'{name}': None, "
-            f"...}}, or make it a stream: spark.readStream"
-        )
-    if travels:
-        return Side(name, frame, None, None, travels=True)
-    if windows is None or (isinstance(windows, Mapping) and not given):
-        raise ValueError(f"what is the window of {name}? Write windows={WINDOW_EXAMPLE}")
-    window = parse_window(windows[name] if isinstance(windows, Mapping) else windows, name)
-    if window is None and not streaming:
-        return Side(name, frame, None, None, travels=False)
-    column = event_time.get(name) if isinstance(event_time, Mapping) else event_time
-    own = {field.name: field for field in frame.schema.fields}
-    if column is None:
-        raise ValueError(f"what is the event time of {name}? Write event_time={{'{name}': 'ts', ...}}")
-    if column not in own:
-        raise ValueError(
-            f"the event time of {name} is {column!r}, which it does not have{hint(str(column), own)} Its columns: "
-            f"{', '.join(own)}"
-        )
-    kind = own[column].dataType.simpleString()
-    if kind not in {"timestamp", "timestamp_ntz"}:
-        raise ValueError(
-            f"the event time {name}.{column} is {kind}; make it a timestamp: "
-            f"frame.withColumn('{column}', col('{column}').cast('timestamp'))"
-        )
-    marked = [field.name for field in frame.schema.fields if WATERMARK in (field.metadata or {})]
-    if marked and column not in marked:
-        raise ValueError(
-            f"{name} has a watermark on {marked[0]!r}, but its event time is {column!r}: name the same column in "
-            f"withWatermark and event_time"
-        )
-    return Side(name, frame, column, window, travels=False)
-
-
 def _check_spark(spark: SparkSession) -> None:
     """What a stateful operator in Python needs."""
     provider = spark.conf.get(PROVIDER, "")
@@ -288,27 +209,6 @@ def _notes(spark: SparkSession, cells: int) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _casts(sides: Sequence[Side], condition: Condition) -> dict[tuple[str, str], str]:
-    """The type as which each key column is compared, where it is not its own."""
-    types = {one.name: {name: kind.simpleString() for name, kind in one.types.items()} for one in sides}
-    casts: dict[tuple[str, str], str] = {}
-    for one in classes(condition.equalities):
-        kinds = {each: types[each.stream][each.name] for each in one}
-        if len(set(kinds.values())) == 1:
-            continue
-        family = next((each for each in WIDER if set(kinds.values()) <= set(each)), None)
-        if family is None:
-            said = ", ".join(f"{each} is {kind}" for each, kind in kinds.items())
-            first = next(iter(kinds))
-            raise ValueError(
-                f"keys of different types never match in the same way everywhere: {said}. Cast one: "
-                f"frame.withColumn('{first.name}', col('{first.name}').cast('...'))"
-            )
-        widest = max(kinds.values(), key=family.index)
-        casts |= {(each.stream, each.name): widest for each, kind in kinds.items() if kind != widest}
-    return casts
-
-
 def _query(
     sides: Sequence[Side],
     condition: Condition,
@@ -325,11 +225,11 @@ def _query(
     inputs, numbers = [], set[tuple[str, str]]()
     for side in sides:
         fields = []
-        for column, kind in arrow_types(side).items():
+        for column, kind in side.arrow_types.items():
             if (side.name, column) not in needed:
                 continue
             one = (side.name, column)
-            stored = _arrow_type(casts[one]) if one in casts else kind
+            stored = arrow_type(casts[one]) if one in casts else kind
             if pa.types.is_timestamp(kind) and (column == side.time or one in keys):
                 stored = pa.int64()
                 numbers.add(one)
@@ -349,23 +249,6 @@ def _query(
         select=selected,
         output=output,
     )
-
-
-def arrow_types(side: Side) -> dict[str, pa.DataType]:
-    """Arrow's types of a DataFrame's columns."""
-    from pyspark.sql.pandas.types import to_arrow_type
-
-    return {name: to_arrow_type(kind, timezone="UTC") for name, kind in side.types.items()}
-
-
-def _arrow_type(name: str) -> pa.DataType:
-    """Arrow's type for one of the numbers that are widened."""
-    return {
-        "smallint": pa.int16(),
-        "int": pa.int32(),
-        "bigint": pa.int64(),
-        "double": pa.float64(),
-    }[name]
 
 
 def _weights(query: JoinQuery, rates: Mapping[str, float] | None, tables: Sequence[str]) -> dict[str, float]:
@@ -413,7 +296,7 @@ def _splitting(made: Join, tables: Mapping[str, bytes]) -> Splitting | None:
 
 def _plan(made: Join, sides: Sequence[Side], casts: Mapping[tuple[str, str], str], delay: str | timedelta) -> DataFrame:
     """The DataFrame of the result."""
-    from thalweg.spark.join_operator import JoinProcessor, JoinSpec, join_at_once
+    from thalweg.spark.join_operator import JoinProcessor
 
     frames = {one.name: _prepared(made, one, casts, delay) for one in sides}
     tables = _packed_tables({name: frames[name] for name in made.tables})
@@ -442,10 +325,12 @@ def _plan(made: Join, sides: Sequence[Side], casts: Mapping[tuple[str, str], str
             )
     else:
         shuffled = packed.where("cell >= 0").repartition(made.layout.shares.cells, "cell")
-        results = shuffled.groupBy("cell").applyInArrow(_at_once(spec, join_at_once), PAYLOAD)
-    types = {one.name: arrow_types(one) for one in sides}
-    shown = pa.schema([(alias, types[name][column]) for name, column, alias in made.query.select])
-    fields = ", ".join(f"`{alias}` {_spark_type(sides, name, column)}" for name, column, alias in made.query.select)
+        results = shuffled.groupBy("cell").applyInArrow(_at_once(spec), PAYLOAD)
+    by_name = {one.name: one for one in sides}
+    shown = pa.schema([(alias, by_name[name].arrow_types[column]) for name, column, alias in made.query.select])
+    fields = ", ".join(
+        f"`{alias}` {by_name[name].types[column].simpleString()}" for name, column, alias in made.query.select
+    )
     if made.query.output == "changelog":
         shown, fields = shown.append(pa.field(CHANGE, pa.int8())), f"{fields}, {CHANGE} tinyint"
     return results.mapInArrow(unpacker(shown, made.key), fields)
@@ -468,15 +353,11 @@ def _own_workers(spark: SparkSession, key: str) -> Iterator[None]:
         del environment[f"THALWEG_JOIN_{key}"]
 
 
-def _at_once(spec: JoinSpec, run: Any) -> Any:  # noqa: ANN401 - functions
+def _at_once(spec: JoinSpec) -> Any:  # noqa: ANN401 - a function
     def joined(key: tuple[pa.Scalar, ...], packed: pa.Table) -> pa.Table:
-        return pa.table({"payload": pa.array(list(run(spec, key[0].as_py(), packed)), pa.binary())})
+        return pa.table({"payload": pa.array(list(join_at_once(spec, key[0].as_py(), packed)), pa.binary())})
 
     return joined
-
-
-def _spark_type(sides: Sequence[Side], name: str, column: str) -> str:
-    return next(one.types[column].simpleString() for one in sides if one.name == name)
 
 
 def _prepared(made: Join, side: Side, casts: Mapping[tuple[str, str], str], delay: str | timedelta) -> DataFrame:
@@ -484,7 +365,7 @@ def _prepared(made: Join, side: Side, casts: Mapping[tuple[str, str], str], dela
     from pyspark.sql import functions as f
 
     frame = side.frame
-    if frame.isStreaming and side.time and not _has_watermark(side):
+    if frame.isStreaming and side.time and not side.has_watermark:
         late = f"{microseconds(delay, 'delay')} microseconds"
         frame = frame.withWatermark(side.time, late)
     frame = frame.alias(side.name)
@@ -500,10 +381,6 @@ def _prepared(made: Join, side: Side, casts: Mapping[tuple[str, str], str], dela
         f.xxhash64(column(name)).alias(f"{HASH}{number}") for number, name in made.layout.hashed(side.name).items()
     ]
     return frame.select(*map(column, made.query.input(side.name).schema.names), *hashes)
-
-
-def _has_watermark(side: Side) -> bool:
-    return any(WATERMARK in (field.metadata or {}) for field in side.frame.schema.fields)
 
 
 def _packed_tables(tables: Mapping[str, DataFrame]) -> dict[str, bytes]:

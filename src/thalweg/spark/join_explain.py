@@ -14,7 +14,7 @@ from thalweg.joinorder.cost import step
 from thalweg.mjoin import Count, Time
 from thalweg.mjoin.shares import choose_shares, replication
 from thalweg.spark.join import Join
-from thalweg.spark.join_operator import added_up
+from thalweg.spark.join_spec import added_up
 from thalweg.spark.packing import Layout
 
 LATEST = 5  # switches that are shown

@@ -10,14 +10,12 @@ committed.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -28,22 +26,20 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 from thalweg.mjoin import Cell, StateError, Statistics, Step
 from thalweg.mjoin.catch_up import catch_up
 from thalweg.mjoin.layouts import PLAIN, Living
-from thalweg.mjoin.marks import ALWAYS, ELSEWHERE, counted_here, mark, together, unmarked
-from thalweg.mjoin.pack import pack, unpack
-from thalweg.mjoin.place import without_null
+from thalweg.mjoin.marks import counted_here, unmarked
+from thalweg.mjoin.pack import pack
 from thalweg.mjoin.window import FOREVER
 from thalweg.spark.held import HOLDER, Held, Name
+from thalweg.spark.join_spec import JoinSpec, WindowTooLargeError, added_up
 from thalweg.spark.late import keep_late
-from thalweg.spark.packing import GREETING, LEDGER, UNPLACED, Layout, stored, task_property
-from thalweg.spark.splitting import Record, Splitting
-from thalweg.spark.state import StateFolder
+from thalweg.spark.packing import LEDGER, task_property
+from thalweg.spark.splitting import Record
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_SWITCHES = 5  # of a cell that are reported
 LIVING = "living"  # among the counts of a cell, the layouts by which rows were last sent, if these are not plain
-ARRIVING_BYTES = 64 << 20  # of new rows that a cell takes in at once; a larger micro-batch is taken in piece by piece
 MICROSECONDS = 1000  # in a millisecond, Spark's unit of watermarks
 
 ABOUT = StructType(
@@ -60,90 +56,6 @@ NAME = StructType([StructField("name", StringType())])
 SEGMENT = StructType([StructField("segment", BinaryType())])
 
 
-@dataclass(frozen=True)
-class JoinSpec:
-    """What workers need to know of a join."""
-
-    key: str
-    layout: Layout
-    options: Mapping[str, Any]  # of cells: planner, policy, drift
-    folder: str  # where to report
-    late: str | None = None  # where to keep late rows
-    tables: Mapping[str, bytes] = field(default_factory=dict)  # inputs that are sent with the query, packed
-    splitting: Splitting | None = None  # where frequent keys may be split
-
-    def new_cell(self) -> Cell:
-        """A cell without rows, that knows what some cell of the query has learnt before."""
-        cell = Cell(self.layout.query, **self.options)
-        try:
-            saved = StateFolder(self.folder).read([self.learned])
-        except OSError:
-            saved = {}
-        if saved:
-            cell.learn(json.loads(saved[self.learned])["knowledge"])
-        return cell
-
-    @property
-    def learned(self) -> str:
-        """The file of what was learnt last."""
-        return f"{self.layout.digest}.learned-join"
-
-    def table_rows(self, cell: int) -> dict[str, pa.RecordBatch]:
-        """What a cell has of the tables that came with the query: all, where keys may be split."""
-        found = {}
-        for name, packed in self.tables.items():
-            rows = without_null(unpack(packed), self.layout.present(name))
-            if self.splitting:
-                found[name] = mark(
-                    stored(rows, self.layout.query.input(name).schema), ALWAYS | (ELSEWHERE if cell else 0)
-                )
-            else:
-                found.update((name, part) for cells, part in self.layout.split(name, rows, PLAIN) if cell in cells)
-        return found
-
-    def arrivals(
-        self, packed: Iterable[tuple[int, bytes]], cell: int, living: Living, greetings: list[bytes]
-    ) -> Iterator[dict[str, pa.RecordBatch]]:
-        """Packed rows, put together by input, so many that they can be taken in at once; at least one such piece.
-
-        Of rows that came to all cells, those that belong to this one by the living layouts are taken. Greetings are put
-        aside. With windows by count all rows wait in the cell anyway, so there they are one piece.
-        """
-        waiting, size, most = dict[str, list[pa.RecordBatch]](), 0, inf if self.layout.query.counts else ARRIVING_BYTES
-        names = self.layout.query.names
-        for number, payload in packed:
-            if number == GREETING:
-                greetings.append(payload)
-                continue
-            if waiting and size + len(payload) > most:
-                yield self._together(waiting)
-                waiting, size = {}, 0
-            size += len(payload)
-            if number <= UNPLACED:
-                name = names[UNPLACED - number]
-                own = [part for cells, part in self.layout.split(name, unpack(payload), living) if cell in cells]
-                waiting.setdefault(name, []).extend(own)
-            else:
-                waiting.setdefault(names[number], []).append(unpack(payload))
-        yield self._together(waiting)
-
-    def _together(self, waiting: Mapping[str, list[pa.RecordBatch]]) -> dict[str, pa.RecordBatch]:
-        return {name: together(several, self.layout.query.input(name).schema) for name, several in waiting.items()}
-
-
-class WindowTooLargeError(MemoryError):
-    """A cell whose windows are more than a worker can hold."""
-
-    def __init__(self, cell: int, rows: Mapping[str, int]) -> None:
-        taken = ", ".join(f"{name} {number:,}" for name, number in rows.items()) or "none"
-        super().__init__(
-            f"cell {cell} does not fit into the memory of a worker (new rows taken in until then: {taken}). Give it "
-            f"less: more cells=, shorter windows=, fewer columns in select=, fewer rows a micro-batch "
-            f"(maxFilesPerTrigger, maxBytesPerTrigger, maxOffsetsPerTrigger); or more: spark.executor.pyspark.memory, "
-            f"fewer cores an executor"
-        )
-
-
 class About(NamedTuple):
     """What the state says of itself."""
 
@@ -153,6 +65,20 @@ class About(NamedTuple):
     counts: str
     knowledge: str
     holder: str
+
+
+@dataclass
+class Done:
+    """What a step has done so far."""
+
+    counts: dict[str, Any]
+    seconds: dict[str, float]
+    late: list[dict[str, pa.RecordBatch]] = field(default_factory=list)  # rows to keep
+    statistics: Statistics = field(default_factory=Statistics)  # of the last part
+
+    def add(self, counts: Mapping[str, Any]) -> None:
+        """Count something."""
+        self.counts = added_up([self.counts, counts])
 
 
 class JoinProcessor(StatefulProcessor):
@@ -218,37 +144,19 @@ class JoinProcessor(StatefulProcessor):
         held, how = self._bring(name, about)
         held.token = uuid.uuid4().hex
         seconds = {"read": time.perf_counter() - start, "join": 0.0, "write": 0.0}
+        done = Done({"steps": 1, "cells": {how: 1}}, seconds)
         before = json.loads(about.counts) if about else {}
         living = Living.from_json(json.loads(before[LIVING])) if LIVING in before else PLAIN  # of the last rows
-        late, greetings = list[dict[str, pa.RecordBatch]](), list[bytes]()
-        counts: dict[str, Any] = {"steps": 1, "cells": {how: 1}}
-        statistics = Statistics()
+        greetings: list[bytes] = []
         with HOLDER.stepping(held):
             for number, arrivals in enumerate(self.spec.arrivals(packed, cell_number, living, greetings)):
                 if about is None and not number:
                     arrivals |= self.spec.table_rows(cell_number)  # noqa: PLW2901 - nobody else has it
                 taken.update({name: rows.num_rows for name, rows in arrivals.items()})
-                start = time.perf_counter()
-                for part in held.cell.parts(arrivals, _microseconds(watermark)):
-                    seconds["join"] += time.perf_counter() - start
-                    if part.results.num_rows:
-                        yield _frame(pack(part.results))
-                    start = time.perf_counter()
-                    self._write(held, part)
-                    seconds["write"] += time.perf_counter() - start
-                    own = self._own(cell_number, part.late)
-                    counts = added_up([counts, {"late": {name: rows.num_rows for name, rows in own.items()}}])
-                    late += [own] if self.spec.late is not None else []
-                    start, statistics = time.perf_counter(), part.statistics
-                counted = {
-                    name: int(np.count_nonzero(counted_here(rows)))
-                    for name, rows in arrivals.items()
-                    if self.spec.layout.shares.is_first(name, cell_number)
-                }
-                counts = added_up([counts, {"results": statistics.results, "rows": counted}])
+                yield from self._take_in(held, cell_number, arrivals, watermark, done)
         if self.spec.late is not None:
-            self._keep_late(self.spec.late, cell_number, late)
-        counts = added_up([before, counts, {"seconds": seconds}])
+            self._keep_late(self.spec.late, cell_number, done.late)
+        counts = added_up([before, done.counts, {"seconds": done.seconds}])
         told = max(greetings, default=b"").decode() or before.get(LIVING)
         counts |= {LIVING: told} if told else {}
         texts = json.dumps(held.segments), json.dumps(counts), json.dumps(held.cell.knowledge())
@@ -257,8 +165,29 @@ class JoinProcessor(StatefulProcessor):
             self._handle.deleteTimer(about.watermark + 1)
         if held.segments:  # something to expire: come back when the watermark has moved, whether there is data or not
             self._handle.registerTimer(watermark + 1)
-        self._report(cell_number, counts, held, statistics)
+        self._report(cell_number, counts, held, done.statistics)
         HOLDER.keep(name, held)
+
+    def _take_in(
+        self, held: Held, cell: int, arrivals: Mapping[str, pa.RecordBatch], watermark: int, done: Done
+    ) -> Iterator[pd.DataFrame]:
+        """Let a cell take in rows, give the results, and write what changes in the state."""
+        shares = self.spec.layout.shares
+        start = time.perf_counter()
+        for part in held.cell.parts(arrivals, _microseconds(watermark)):
+            done.seconds["join"] += time.perf_counter() - start
+            if part.results.num_rows:
+                yield _frame(pack(part.results))
+            start = time.perf_counter()
+            self._write(held, part)
+            done.seconds["write"] += time.perf_counter() - start
+            late = self._own(cell, part.late)
+            done.late += [late] if self.spec.late is not None else []
+            done.add({"late": {name: rows.num_rows for name, rows in late.items()}})
+            start, done.statistics = time.perf_counter(), part.statistics
+        first = {name: rows for name, rows in arrivals.items() if shares.is_first(name, cell)}
+        counted = {name: int(np.count_nonzero(counted_here(rows))) for name, rows in first.items()}
+        done.add({"results": done.statistics.results, "rows": counted})
 
     def _bring(self, name: Name, about: About | None) -> tuple[Held, str]:
         """The cell as the state has it, and how it came to be so."""
@@ -325,9 +254,9 @@ class JoinProcessor(StatefulProcessor):
             "statistics": statistics.to_dict(),
             "switches": [asdict(one) for one in held.cell.switches[-MOST_SWITCHES:]],
         }
-        _write_report(self.spec, f"cell-{cell}", report)
+        self.spec.report(f"cell-{cell}", report)
         if statistics.switches or counts["steps"] == 1:
-            write_quietly(self.spec.folder, self.spec.learned, {"knowledge": held.cell.knowledge()})
+            self.spec.save(held.cell.knowledge())
 
     def _keep_ledger(self, payloads: Iterable[bytes], watermark: int) -> None:
         """Count rows without key or time, refuse a layout that is not the state's, and decide what to split next."""
@@ -354,7 +283,7 @@ class JoinProcessor(StatefulProcessor):
             "counts": counts,
             "split": record.describe(self.spec.layout.shares) if record else None,
         }
-        _write_report(self.spec, "ledger", report)
+        self.spec.report("ledger", report)
 
     def _split(self, record: Record | None, told: list[dict[str, Any]], watermark: int) -> Record | None:
         """What is known of frequent keys after a micro-batch."""
@@ -369,57 +298,6 @@ class JoinProcessor(StatefulProcessor):
         batch = int(task_property("streaming.sql.batchId"))
         record = record or Record.new(splitting, batch)
         return record.after(splitting, task_property("sql.streaming.queryId"), batch, told, _microseconds(watermark))
-
-
-def added_up(several: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Counts of one kind summed, also those within counts.
-
-    >>> added_up([{"rows": {"A": 1}, "steps": 1}, {"rows": {"A": 2, "B": 5}, "steps": 1}])
-    {'rows': {'A': 3, 'B': 5}, 'steps': 2}
-    """
-    total: dict[str, Any] = {}
-    for one in several:
-        for name, value in one.items():
-            if isinstance(value, Mapping):
-                total[name] = dict(Counter(total.get(name, {})) + Counter(value))
-            elif isinstance(value, int | float):
-                total[name] = total.get(name, 0) + value
-    return total
-
-
-def join_at_once(spec: JoinSpec, label: int, packed: pa.Table) -> Iterator[bytes]:
-    """The packed results of a cell in a batch job: all rows are there, nothing expires and nothing is late."""
-    cell_number, taken = spec.layout.cell_of[label], Counter[str]()
-    try:
-        yield from _joined_at_once(spec, cell_number, packed, taken)
-    except MemoryError:
-        raise WindowTooLargeError(cell_number, taken) from None
-
-
-def _joined_at_once(spec: JoinSpec, cell_number: int, packed: pa.Table, taken: Counter[str]) -> Iterator[bytes]:
-    rows = zip(packed["input"].to_pylist(), packed["payload"].to_pylist(), strict=True)
-    cell, results, statistics = spec.new_cell(), 0, Statistics()
-    for arrivals in spec.arrivals(rows, cell_number, PLAIN, []):
-        taken.update({name: batch.num_rows for name, batch in arrivals.items()})
-        for part in cell.parts(arrivals, None):
-            if part.results.num_rows:
-                yield pack(part.results)
-            statistics = part.statistics
-        results += statistics.results
-    first = {name: number for name, number in taken.items() if spec.layout.shares.is_first(name, cell_number)}
-    counts = {"steps": 1, "results": results, "rows": first}
-    report = {"cell": cell_number, "at": time.time(), "counts": counts, "statistics": statistics.to_dict()}
-    _write_report(spec, f"cell-{cell_number}", report)
-
-
-def _write_report(spec: JoinSpec, name: str, report: Mapping[str, Any]) -> None:
-    write_quietly(spec.folder, f"{spec.key}-{name}.json", report)
-
-
-def write_quietly(folder: str, name: str, content: Mapping[str, Any]) -> None:
-    """Write what is good to know; where that cannot be, it is no reason to fail."""
-    with contextlib.suppress(OSError):
-        StateFolder(folder).write(name, json.dumps(content).encode())
 
 
 def _microseconds(watermark: int) -> int:
