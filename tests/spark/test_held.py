@@ -178,6 +178,16 @@ def test_strangers_get_no_answer() -> None:
         assert ask(Holder(), there) is not None
 
 
+def test_who_is_busy_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = holding(0, 1)
+    serving = ask(holding(5), there)
+    assert serving is not None
+    monkeypatch.setattr(module, "ANSWER_SECONDS", 0.1)
+    assert holding(5).ask(there.address, (*NAME[:2], 1), "v1") is None
+    serving.let_go("v2", {})
+    assert take(there) is not None
+
+
 def test_what_nobody_uses_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     holder = holding(0)
     monkeypatch.setattr(module, "HELD_SECONDS", -1.0)

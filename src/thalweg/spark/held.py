@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing.connection import Client, Connection, Listener, answer_challenge, deliver_challenge
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -28,7 +28,7 @@ from thalweg.mjoin import Cell, Step
 from thalweg.mjoin.adaptation import Switch
 
 HELD_SECONDS = 300.0  # a cell that was not stepped for so long is with others, or its query has ended
-ANSWER_SECONDS = 5.0  # that one waits for an answer, as the other process may be stepping something else
+ANSWER_SECONDS = 5.0  # that one waits to be heard, as the other process may be stepping a cell for somebody else
 IDLE_SECONDS = 20.0  # without a task for so long, a process begins no step: Spark ends idle ones after a minute
 FEWER = 2  # cells that make a process take one over from another
 WAITING = 64  # processes that may wait for an answer
@@ -124,10 +124,14 @@ class Holder:
             return None
         place, key = holder.split()
         with suppress(Exception):  # whatever fails, the state has all
-            connection = Client(f"\0{place}", "AF_UNIX", authkey=bytes.fromhex(key))
-            connection.send((name, token, len(self._held)))
-            if connection.poll(ANSWER_SECONDS) and connection.recv():
-                return Asked(connection)
+            connection = Client(f"\0{place}", "AF_UNIX")
+            if connection.poll(ANSWER_SECONDS):
+                answer_challenge(connection, bytes.fromhex(key))
+                deliver_challenge(connection, bytes.fromhex(key))
+                connection.send((name, token, len(self._held)))
+                if connection.recv():
+                    return Asked(connection)
+            connection.close()
         return None
 
     @contextmanager

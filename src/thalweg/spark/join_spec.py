@@ -21,7 +21,7 @@ from thalweg.spark.packing import GREETING, UNPLACED, Layout, stored
 from thalweg.spark.splitting import Splitting
 from thalweg.spark.state import StateFolder
 
-ARRIVING_BYTES = 64 << 20  # of new rows that a cell takes in at once; a larger micro-batch is taken in piece by piece
+ARRIVING_BYTES = 32 << 20  # of new rows that a cell takes in at once; a larger micro-batch is taken in piece by piece
 
 
 @dataclass(frozen=True)

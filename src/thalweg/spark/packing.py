@@ -35,7 +35,7 @@ HASH = "__thalweg_hash_"  # columns that say where rows belong; they are not sen
 GREETING = -1  # instead of the number of an input: makes sure that all cells exist, and know the layouts if not plain
 FIRST_BATCH = "0"
 UNPLACED = -2  # less the number of an input: rows with their hashes, of which each cell picks its own
-GATHERED_BYTES = 64 << 20  # that a task holds before it sends them on
+GATHERED_BYTES = 32 << 20  # that a task holds before it sends them on
 
 Batches = Iterator[pa.RecordBatch]
 
