@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 NAME = "overload"
 STREAMS, ROWS, WINDOW = ("A", "B", "C"), 20_000, 5
 FASTER, SECONDS = 10, 60.0  # times as fast as can be joined, and for how long; catching up takes so many times as long
-AHEAD = 1.6  # times as fast besides, for micro-batches are shorter when one follows the other
+AHEAD = 1.2  # times as fast besides, for micro-batches are shorter when one follows the other
 DIFFERENT = 8  # files of a stream; then the same rows come again, later
 CALM = 12  # batches that come one by one; the last ones tell how long one takes
 TIMED = 4
