@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from thalweg.benches import joins, load
-from thalweg.benches.joins import amplifying, chain, common_key
+from thalweg.benches.joins import amplifying, chain, common_key, streams
 from thalweg.results import Result
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def test_fixed_orders_and_adaptive_ones_agree() -> None:
     assert amplifying.alone(100, 2, 1, lambda _done, _total: None).target == ">= 0.9"
 
 
-def test_spark_itself_gives_the_same_results(spark: SparkSession) -> None:
+def test_spark_itself_gives_the_same_results(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "CONTROL_ROUNDS", 1)
     ticks: list[tuple[int, int]] = []
     module = import_module(f"{joins.__name__}.cycle")
     results = module.measure(spark, lambda *tick: ticks.append(tick), rows=200, batches=1)

@@ -47,7 +47,8 @@ def make_workload(rows: int, phase: int) -> Workload:
     for number in range(PHASES):
         busy, rare = (ARMS[(number + at) % len(ARMS)] for at in range(len(ARMS)))
         sent = {busy: BUSY * rows // ARM_SHARE, rare: rows // ARM_SHARE}
-        near = {busy: round(sent[busy] * ARM_WINDOW / OFTEN), rare: round(sent[rare] * ARM_WINDOW / RARELY)}
+        matches = {busy: OFTEN, rare: RARELY}
+        near = {arm: max(round(sent[arm] * ARM_WINDOW / matches[arm]), 1) for arm in ARMS}
         streams = dict[str, Keys]()
         for arm in ARMS:
             far = sent[arm] * ARM_WINDOW  # one match
