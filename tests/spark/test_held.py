@@ -6,7 +6,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 
 import pyarrow as pa
 import pytest
@@ -174,8 +173,7 @@ def test_strangers_get_no_answer() -> None:
     there = holding(0)
     place, _ = there.address.split()
     assert Holder().ask(f"{place} {b'wrong'.hex()}", NAME, "v1") is None
-    with suppress(OSError):
-        assert ask(Holder(), there) is not None
+    assert ask(Holder(), there) is not None  # who belongs here still does
 
 
 def test_who_is_busy_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

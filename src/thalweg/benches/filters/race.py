@@ -31,7 +31,7 @@ def part_of(tick: Tick, number: int, parts: int) -> Tick:
 
 
 class Run(NamedTuple):
-    """What one run of a contender gave: how many rows are kept, the sum of their ids, and the time it took."""
+    """What one run of a contender gave: how many rows are kept, a checksum of them, and the time it took."""
 
     rows: int
     checksum: int | None
@@ -116,7 +116,7 @@ def race(
             rows, checksum, taken = contenders[name]()
             answers.setdefault((rows, checksum), name)
             if len(answers) > 1:
-                raise AssertionError(f"{scenario}: contenders kept different rows (count, sum of ids): {answers}")
+                raise AssertionError(f"{scenario}: contenders kept different rows (count, checksum): {answers}")
             spent[name].append(taken)
             done += 1
             tick(done, rounds * tries * len(names))
