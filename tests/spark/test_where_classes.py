@@ -222,7 +222,8 @@ def test_a_driven_stream_branches_and_goes_on_so_after_a_restart(
     large = frame.crossJoin(spark.range(copies).toDF("copy")).drop("copy").coalesce(1)
     for number in range(2):
         large.write.parquet(f"{tmp_path}/in/{number}")
-    anything = tw.predicate(lambda number: number >= 0, on="id", takes="numpy", name="anything")
+    # After all conditions, or a slow moment of the machine may put it between them.
+    anything = tw.predicate(lambda number: number >= 0, on="id", takes="numpy", name="anything", after=CONDITIONS)
 
     def run() -> tuple[dict[str, Any], dict[str, Any]]:
         source = spark.readStream.schema(frame.schema).option("maxFilesPerTrigger", 1).parquet(f"{tmp_path}/in/*")
