@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import thalweg as tw
-from thalweg.spark.session import local_session
+from thalweg.spark.start import local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A small local Spark session, started by the first test that asks for it."""
-    from thalweg.spark.session import local_session
+    from thalweg.spark.start import local_session
 
     session = local_session("thalweg-tests")
     yield session

@@ -9,31 +9,31 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from thalweg.spark.explain import Explanation, explain
-    from thalweg.spark.join import join
-    from thalweg.spark.judges import PredicateError
+    from thalweg.spark.filters.predicates import Predicate, any_of, expr, lookup, not_, predicate, prefix_match, regex
+    from thalweg.spark.filters.stream import stream
+    from thalweg.spark.filters.where import condition, reset, where
+    from thalweg.spark.filters.worker.judges import PredicateError
+    from thalweg.spark.joins.join import join
     from thalweg.spark.metrics import Metrics
-    from thalweg.spark.predicates import Predicate, any_of, expr, lookup, not_, predicate, prefix_match, regex
-    from thalweg.spark.stream import stream
-    from thalweg.spark.where import condition, reset, where
 
 _HOMES = {  # where each name lives; imported when it is first used, so that the optimizer alone needs no Spark
     "Explanation": "thalweg.spark.explain",
     "explain": "thalweg.spark.explain",
-    "join": "thalweg.spark.join",
-    "PredicateError": "thalweg.spark.judges",
+    "join": "thalweg.spark.joins.join",
+    "PredicateError": "thalweg.spark.filters.worker.judges",
     "Metrics": "thalweg.spark.metrics",
-    "Predicate": "thalweg.spark.predicates",
-    "any_of": "thalweg.spark.predicates",
-    "expr": "thalweg.spark.predicates",
-    "lookup": "thalweg.spark.predicates",
-    "not_": "thalweg.spark.predicates",
-    "predicate": "thalweg.spark.predicates",
-    "prefix_match": "thalweg.spark.predicates",
-    "regex": "thalweg.spark.predicates",
-    "stream": "thalweg.spark.stream",
-    "condition": "thalweg.spark.where",
-    "reset": "thalweg.spark.where",
-    "where": "thalweg.spark.where",
+    "Predicate": "thalweg.spark.filters.predicates",
+    "any_of": "thalweg.spark.filters.predicates",
+    "expr": "thalweg.spark.filters.predicates",
+    "lookup": "thalweg.spark.filters.predicates",
+    "not_": "thalweg.spark.filters.predicates",
+    "predicate": "thalweg.spark.filters.predicates",
+    "prefix_match": "thalweg.spark.filters.predicates",
+    "regex": "thalweg.spark.filters.predicates",
+    "stream": "thalweg.spark.filters.stream",
+    "condition": "thalweg.spark.filters.where",
+    "reset": "thalweg.spark.filters.where",
+    "where": "thalweg.spark.filters.where",
 }
 
 __all__ = [

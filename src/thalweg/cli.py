@@ -102,7 +102,7 @@ def run_experiments(
     """
     from thalweg.lab import EXPERIMENTS, find
     from thalweg.lab.run import run
-    from thalweg.spark.session import local_session
+    from thalweg.spark.start import local_session
     from thalweg.spark.sweep import sweeps
 
     if not ids and not all_of_them:
@@ -287,7 +287,7 @@ def _finish(report: "Report", json_file: Path | None, strict: bool, failed: Coll
 @contextmanager
 def _clean_exit(after_interrupt: str = "", expected: tuple[type[Exception], ...] = ()) -> Iterator[None]:
     """End a command with one line instead of a trace, for what the user did or can mend."""
-    from thalweg.spark.session import NoSparkError
+    from thalweg.spark.start import NoSparkError
     from thalweg.spark.sweep import SweepError
 
     caught: tuple[type[Exception], ...] = (NoSparkError, SweepError, *expected)

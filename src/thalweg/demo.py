@@ -108,7 +108,7 @@ def run_strategies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 def main(console: Console) -> None:
     """Run the demonstration and show what it found."""
-    from thalweg.spark.session import local_session
+    from thalweg.spark.start import local_session
 
     console.print(
         f"[bold]{FILTERS} correlated filters[/] on a stream whose drop rates change places "

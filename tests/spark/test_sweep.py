@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED_SWEEP = """
 import time
-from thalweg.spark.session import local_session
+from thalweg.spark.start import local_session
 from thalweg.spark.sweep import sweep
 spark = local_session()
 sweep(spark, time.sleep, [0])

@@ -12,12 +12,12 @@ import numpy as np
 
 from thalweg.ordering import Profile, optimal_order, order_cost
 from thalweg.ordering.optimal import MOST_FILTERS
-from thalweg.spark.classes import describe_classes, text_of
-from thalweg.spark.forms import JoinForm, NativeForm, PythonForm
-from thalweg.spark.join import joins_by
-from thalweg.spark.join_explain import describe_join, join_text
-from thalweg.spark.state import Learned
-from thalweg.spark.where import Where, keys_of, wheres_by
+from thalweg.spark.filters.classes import describe_classes, text_of
+from thalweg.spark.filters.forms import JoinForm, NativeForm, PythonForm
+from thalweg.spark.filters.learned import Learned
+from thalweg.spark.filters.where import Where, keys_of, wheres_by
+from thalweg.spark.joins.explain import describe_join, join_text
+from thalweg.spark.joins.join import joins_by
 
 PLACES = {NativeForm: "Spark", JoinForm: "join", PythonForm: "Python"}
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from thalweg.spark.explain import describe
-from thalweg.spark.stream import driven
-from thalweg.spark.where import Where, wheres_of
+from thalweg.spark.filters.stream import driven
+from thalweg.spark.filters.where import Where, wheres_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

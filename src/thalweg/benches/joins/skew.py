@@ -25,8 +25,8 @@ from thalweg.mjoin.shares import Shares
 from thalweg.mjoin.skew import Ledger, Report, frequent
 from thalweg.ordering.types import Integers
 from thalweg.results import Result, at_most
-from thalweg.spark.packing import HASH, Layout, packer
-from thalweg.spark.splitting import Splitting
+from thalweg.spark.joins.packing import HASH, Layout, packer
+from thalweg.spark.joins.splitting import Splitting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,0 +1,1 @@
+"""`tw.where`, `tw.stream` and `tw.condition`: adaptive filters."""

@@ -1,0 +1,1 @@
+"""What runs in Python workers. Imports no pyspark before a task runs."""

@@ -1,0 +1,61 @@
+"""A disjunction in a worker, whose inner order adapts by the dual rule.
+
+A conjunction runs first what drops most per cost; a disjunction runs first what accepts most. Both are one problem: a
+row leaves as soon as somebody decides it. So a policy orders the members here too, and to be *dropped* means to be
+true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from thalweg.ordering import Policy
+from thalweg.ordering.pipeline import Pipeline
+from thalweg.ordering.types import Booleans
+from thalweg.spark.filters.worker.judges import Judge, Verdict, View
+
+
+class AnyOf:
+    """Is true where a member is. Where none is, a member that failed comes before one that is NULL."""
+
+    def __init__(self, name: str, members: Sequence[Judge], policy: Policy) -> None:
+        self.name = name
+        self.members = tuple(members)
+        self._pipeline = Pipeline(policy, [self._undecided(one) for one in members])
+        self._null = self._failed = np.zeros(0, np.bool_)  # by the rows' places in the batch
+        self._reasons: dict[int, str] = {}
+
+    @property
+    def policy(self) -> Policy:
+        """What orders the members."""
+        return self._pipeline.policy
+
+    def judge(self, view: View) -> Verdict:
+        """Judge rows by one member after the other until one accepts them."""
+        places = view.positions
+        self._null = np.zeros(int(places.max()) + 1, np.bool_)
+        self._failed = np.zeros_like(self._null)
+        self._reasons = {}
+        undecided = self._pipeline.keep(view)
+        failed = undecided & self._failed[places]
+        null = undecided & self._null[places] & ~failed
+        if not failed.any():
+            return Verdict(~undecided, null if null.any() else None)
+        reasons = {row: self._reasons[int(places[row])] for row in np.flatnonzero(failed).tolist()}
+        return Verdict(~undecided, null, failed, reasons)
+
+    def _undecided(self, member: Judge) -> Callable[[View], Booleans]:
+        def undecided(view: View) -> Booleans:
+            verdict = member.judge(view)
+            if verdict.null is not None:
+                self._null[view.positions[verdict.null]] = True
+            if verdict.failed is not None and verdict.reasons:
+                places = view.positions
+                self._failed[places[verdict.failed]] = True
+                for row, reason in verdict.reasons.items():
+                    self._reasons.setdefault(int(places[row]), f"{member.name}: {reason}")
+            return ~verdict.true
+
+        return undecided

@@ -1,0 +1,1 @@
+"""`tw.join`: adaptive multi-way window joins."""

@@ -1,0 +1,31 @@
+"""Keeps late rows as Parquet files, in a folder for each stream.
+
+The file of a cell and a micro-batch has the same name whenever it is written again, so that nothing is there twice.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from thalweg.mjoin.query import JoinQuery
+from thalweg.spark.folder import StateFolder
+
+TIME = pa.timestamp("us", "UTC")
+
+
+def keep_late(folder: str, query: JoinQuery, late: Mapping[str, pa.RecordBatch], name: str) -> None:
+    """Write the late rows of some streams."""
+    from pyarrow import parquet
+
+    for stream, rows in late.items():
+        time = query.input(stream).time
+        table = pa.Table.from_batches([rows])
+        if time is not None:
+            at = table.schema.get_field_index(time)
+            table = table.set_column(at, time, table.column(at).cast(TIME))
+        file = io.BytesIO()
+        parquet.write_table(table, file)
+        StateFolder(f"{folder}/{stream}").write(f"{name}.parquet", file.getvalue())

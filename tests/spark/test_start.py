@@ -1,0 +1,58 @@
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from thalweg.spark.start import NoSparkError, local_session, user_defaults
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_an_active_session_is_joined_and_left_as_it_is(spark: "SparkSession") -> None:
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    assert local_session("another", cores=1).sparkContext is spark.sparkContext
+    assert spark.conf.get("spark.sql.shuffle.partitions") == before
+
+
+def test_a_local_session_is_small(spark: "SparkSession") -> None:
+    conf = spark.sparkContext.getConf()
+    assert conf.get("spark.master") == "local[2]"
+    assert conf.get("spark.ui.enabled") == "false"
+    assert conf.get("spark.driver.host") == "127.0.0.1"
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+
+
+def test_the_users_defaults_are_read(tmp_path: Path) -> None:
+    (tmp_path / "spark-defaults.conf").write_text(
+        "# a comment\n\nspark.master   spark://host:7077\nspark.executor.cores=3\nspark.app.name: my app\n"
+    )
+    assert user_defaults({"SPARK_CONF_DIR": str(tmp_path)}) == {
+        "spark.master": "spark://host:7077",
+        "spark.executor.cores": "3",
+        "spark.app.name": "my app",
+    }
+    assert user_defaults({"SPARK_REMOTE": "sc://host"}) == {"spark.remote": "sc://host"}
+    assert user_defaults({"PYSPARK_SUBMIT_ARGS": "--master"}) == {}
+    assert user_defaults({}) == {}
+
+
+def inactive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+
+
+def test_without_java_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    inactive(monkeypatch)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(NoSparkError, match="make java"):
+        local_session()
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NoSparkError, match="openjdk-17"):
+        local_session()
+
+
+def test_an_unreachable_connect_server_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    inactive(monkeypatch)
+    with pytest.raises(NoSparkError, match="No Spark Connect server answers"):
+        local_session(master="sc://127.0.0.1:1")
