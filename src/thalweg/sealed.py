@@ -1,0 +1,93 @@
+"""Bytes that are saved or sent, behind a line that says what they are and a digest that says whether they are whole.
+
+One framing for all that Thalweg stores: a reader learns that a file is of another kind, of another version, or damaged,
+before anything is made of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+MAGIC = b"thalweg "
+DIGEST_BYTES = 32
+LONGEST_HEADER = 80  # characters of a kind and a version
+LENGTH = struct.Struct("<Q")
+
+
+class SavedStateError(ValueError):
+    """Saved state that cannot be used: damaged, of another kind, or of another version."""
+
+
+def seal(kind: str, version: int, *parts: bytes) -> bytes:
+    """Parts of something of a kind as one piece of bytes, which `unseal` takes apart again.
+
+    >>> unseal("greeting", 1, seal("greeting", 1, b"good", b"morning"))
+    [b'good', b'morning']
+    """
+    body = b"".join(LENGTH.pack(len(part)) + part for part in parts)
+    return MAGIC + f"{kind} {version}\n".encode() + hashlib.sha256(body).digest() + body
+
+
+def unseal(kind: str, version: int, data: bytes) -> list[bytes]:
+    """The parts that `seal` was given, or a `SavedStateError` that says why not.
+
+    >>> unseal("greeting", 2, seal("greeting", 1, b"good morning"))
+    Traceback (most recent call last):
+    thalweg.sealed.SavedStateError: the saved greeting has version 1, and this Thalweg reads version 2: upgrade Thalweg,
+    or delete it to start afresh
+    """
+    header, newline, _ = data[: LONGEST_HEADER + len(MAGIC)].partition(b"\n")
+    found_kind, _, found_version = header.removeprefix(MAGIC).decode("utf-8", "replace").rpartition(" ")
+    if not header.startswith(MAGIC) or not newline or not found_version.isdigit():
+        raise SavedStateError(f"this is no saved {kind}, or one of an early version; delete it to start afresh")
+    if found_kind != kind:
+        raise SavedStateError(f"this is a saved {found_kind}, not a saved {kind}; delete it to start afresh")
+    if int(found_version) != version:
+        raise SavedStateError(
+            f"the saved {kind} has version {found_version}, and this Thalweg reads version {version}: upgrade Thalweg, "
+            f"or delete it to start afresh"
+        )
+    start = len(data) - len(data.removeprefix(header + newline))
+    digest, body = data[start : start + DIGEST_BYTES], data[start + DIGEST_BYTES :]
+    if hashlib.sha256(body).digest() != digest:
+        raise SavedStateError(f"the saved {kind} is damaged or cut short; delete it to start afresh")
+    return _parts(kind, body)
+
+
+def load_json(kind: str, text: bytes | str) -> Any:  # noqa: ANN401 - whatever JSON says
+    """What a JSON text says, or a `SavedStateError`; text that nests too deep is refused, too.
+
+    >>> load_json("greeting", "{")
+    Traceback (most recent call last):
+    thalweg.sealed.SavedStateError: the saved greeting cannot be read: Expecting property name enclosed in double
+    quotes: line 1 column 2 (char 1)
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SavedStateError(f"the saved {kind} cannot be read: {error}") from None
+
+
+def _parts(kind: str, body: bytes) -> list[bytes]:
+    parts, start = list[bytes](), 0
+    while start < len(body):
+        first = start + LENGTH.size
+        size = LENGTH.unpack_from(body, start)[0] if first <= len(body) else len(body)
+        if first + size > len(body):
+            raise SavedStateError(f"the saved {kind} is not what Thalweg writes; delete it to start afresh")
+        parts.append(body[first : first + size])
+        start = first + size
+    return parts
+
+
+def short_digest(texts: Sequence[str]) -> str:
+    r"""A short name for a list of texts, by their content.
+
+    >>> short_digest(["a", "b"]) == short_digest(["a\nb"])
+    False
+    """
+    return hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()[:12]
