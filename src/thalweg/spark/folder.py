@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,7 @@ from urllib.parse import urlsplit
 
 
 class StateFolder:
-    """A folder of such files, by path or by URL.
+    """A folder of files, by path or by URL.
 
     >>> import tempfile
     >>> folder = StateFolder(tempfile.mkdtemp())
@@ -28,52 +29,68 @@ class StateFolder:
     """
 
     def __init__(self, url: str | os.PathLike[str]) -> None:
-        self.url = os.fspath(url)
+        self.url = os.path.expanduser(os.fspath(url))  # noqa: PTH111 - may be a URL
         split = urlsplit(self.url)
         self._local = Path(split.path if split.scheme == "file" else self.url)
         self._is_local = split.scheme in {"", "file"} or re.match(r"^[A-Za-z]:\\", self.url) is not None
 
     def write(self, name: str, content: bytes) -> None:
         """Write one file, whole or not at all."""
+        scratch_name = f".{name}.{uuid.uuid4().hex[:8]}.tmp"  # another one for each thread and process
         if self._is_local:
             self._local.mkdir(parents=True, exist_ok=True)
-            scratch = self._local / f".{name}.{os.getpid()}.tmp"
-            scratch.write_bytes(content)
-            scratch.replace(self._local / name)
+            scratch_file = self._local / scratch_name
+            scratch_file.write_bytes(content)
+            scratch_file.replace(self._local / name)
             return
         system, path = self._system()
         system.create_dir(path, recursive=True)
-        scratch_path = f"{path}/.{name}.{os.getpid()}.tmp"
-        with system.open_output_stream(scratch_path) as file:
+        with system.open_output_stream(f"{path}/{scratch_name}") as file:
             file.write(content)
-        system.move(scratch_path, f"{path}/{name}")
+        system.move(f"{path}/{scratch_name}", f"{path}/{name}")
 
     def versions(self) -> dict[str, object]:
-        """Every file with something that changes when it is written again."""
+        """Every file with a value that changes when the file is written again; nothing if there is no such folder."""
         if self._is_local:
             try:
                 with os.scandir(self._local) as entries:
-                    return {entry.name: entry.stat().st_mtime_ns for entry in entries if _is_ours(entry.name)}
-            except FileNotFoundError:
+                    return {
+                        entry.name: (status.st_mtime_ns, status.st_ino)
+                        for entry in entries
+                        if _is_visible(entry.name) and entry.is_file() and (status := entry.stat())
+                    }
+            except (FileNotFoundError, NotADirectoryError):
                 return {}
         import pyarrow.fs
 
         system, path = self._system()
-        selector = pyarrow.fs.FileSelector(path, allow_not_found=True)
-        return {file.base_name: file.mtime_ns for file in system.get_file_info(selector) if _is_ours(file.base_name)}
+        found = system.get_file_info(pyarrow.fs.FileSelector(path, allow_not_found=True))
+        return {file.base_name: file.mtime_ns for file in found if file.is_file and _is_visible(file.base_name)}
+
+    def version(self, name: str) -> object:
+        """A value that changes when the file is written again; None if there is no such file."""
+        if self._is_local:
+            try:
+                status = (self._local / name).stat()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+            return status.st_mtime_ns, status.st_ino
+        system, path = self._system()
+        file = system.get_file_info(f"{path}/{name}")
+        return file.mtime_ns if file.is_file else None
 
     def read(self, names: Iterable[str] | None = None) -> dict[str, bytes]:
-        """The files' contents; one that is being replaced or removed at this moment is left out."""
+        """The files' contents; a file that is being replaced or removed at this moment is left out."""
         contents = {}
         for name in self.versions() if names is None else names:
             try:
                 contents[name] = self._read(name)
-            except FileNotFoundError:
+            except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
                 continue
         return contents
 
     def delete(self, names: Iterable[str]) -> None:
-        """Remove files; those that are gone already are no matter."""
+        """Remove files; files that are gone already are left out."""
         for name in names:
             try:
                 if self._is_local:
@@ -81,8 +98,12 @@ class StateFolder:
                 else:
                     system, path = self._system()
                     system.delete_file(f"{path}/{name}")
-            except FileNotFoundError:
+            except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
                 continue
+
+    def subfolder(self, name: str) -> StateFolder:
+        """A folder within this one."""
+        return StateFolder(f"{self.url.rstrip('/')}/{name}")
 
     def _read(self, name: str) -> bytes:
         if self._is_local:
@@ -99,13 +120,18 @@ class StateFolder:
         return system, path
 
 
-def _is_ours(name: str) -> bool:
+def _is_visible(name: str) -> bool:
     return not name.startswith(".")
+
+
+def folder_for(key: str, state: str | os.PathLike[str] | None) -> StateFolder:
+    """The folder that the user names, or a folder for one run that is kept as long as this program runs."""
+    return StateFolder(f"{scratch()}/{key}" if state is None else state)
 
 
 @cache
 def scratch() -> str:
-    """A folder for what is learnt, as long as this program runs."""
+    """A folder that is removed when this program ends."""
     folder = tempfile.mkdtemp(prefix="thalweg-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

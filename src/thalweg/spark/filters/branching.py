@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +17,42 @@ import pyarrow as pa
 
 from thalweg.ordering.types import Floats, Integers
 from thalweg.routing.branches import Branch, Branches, Test, branches_of
-from thalweg.spark.filters.forms import Form, NativeForm
+from thalweg.spark.filters.conditions import all_of
+from thalweg.spark.filters.forms import Place
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
+    from thalweg.spark.filters.plan import Stage
+    from thalweg.spark.filters.query import FilterQuery
+
 # Where a value stands on a line, for types that Arrow and Spark number alike.
 NUMBERS = {"date": "unix_date", "timestamp": "unix_micros"}
 FRACTIONS = ("float", "double")
+
+
+@dataclass(frozen=True)
+class Branching:
+    """What a sample says of branches for some conditions, and the branches if they pay."""
+
+    conditions: tuple[int, ...]  # the numbers of the predicates
+    branches: Branches | None
+    considered: Mapping[str, Any] = field(default_factory=dict)  # candidates, pruned columns and counts, for explain
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "conditions": list(self.conditions),
+            "branches": None if self.branches is None else self.branches.to_dict(),
+            "considered": dict(self.considered),
+        }
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any], attributes: Sequence[str]) -> Branching:
+        """What `to_dict` gave, for a query with these attributes; checked."""
+        conditions, branches = tuple(saved["conditions"]), saved["branches"]
+        found = None if branches is None else Branches.from_dict(branches, len(conditions), attributes)
+        return cls(conditions, found, dict(saved["considered"]))
 
 
 def branched(
@@ -33,7 +62,7 @@ def branched(
     from pyspark.sql import functions as f
 
     def in_order(order: Sequence[int]) -> Column:
-        return reduce(operator.and_, [conditions[one] for one in order])
+        return all_of([conditions[place] for place in order])
 
     case: Any = f
     for branch in branches.branches:
@@ -45,47 +74,42 @@ def branched(
     return column
 
 
-def choose_branches(
-    stages: Sequence[Sequence[int]],
-    forms: Sequence[Form],
-    required: Integers,
+def branchings_of(
+    stages: Sequence[Stage],
+    query: FilterQuery,
     judged: tuple[Integers, Floats],
     values: Mapping[str, pa.Array],
-    types: Mapping[str, Any],
-) -> list[dict[str, Any]]:
-    """What a sample says of branches for the conditions of each stage, and the branches if they pay; as plain values.
+) -> tuple[Branching, ...]:
+    """What a sample says of branches for the conditions of each stage.
 
     Cheap conditions stay ahead of all branches: there is little to save, and Spark may hand them to the data's source.
-    `judged` are drop masks and costs of all predicates; values and types are those of columns that may tell classes.
+    `judged` are drop masks and costs of all predicates; values are those of columns that may tell classes apart.
     """
+    types = query.routes.types if query.routes is not None else {}
     untold = {name: reason for name, kind in types.items() if (reason := untestable(kind))}
     masks, costs = judged
+    required = query.required
     alive = np.ones(masks.size, np.bool_)  # rows that the stages before keep
     found = []
     for stage in stages:
-        natives = {one: form for one in stage if isinstance(form := forms[one], NativeForm)}
-        slow = sorted(one for one, form in natives.items() if not form.facts.cheap)
-        cheap = [one for one in natives if one not in slow]
-        waits = any(required[one] >> other & 1 for one in cheap for other in slow)
+        conditions = stage.predicates if stage.place is Place.SPARK else ()
+        slow = sorted(number for number in conditions if not query.forms[number].is_cheap)
+        cheap = [number for number in conditions if number not in slow]
+        waits = any(required[number] >> other & 1 for number in cheap for other in slow)
         if len(slow) > 1 and not waits:
-            rows = np.flatnonzero(
-                alive & ~np.logical_or.reduce([masks >> one & 1 == 1 for one in cheap], initial=False)
-            )
-            part = sum((masks[rows] >> one & 1) << at for at, one in enumerate(slow))
+            dropped = np.logical_or.reduce([masks >> number & 1 == 1 for number in cheap], initial=False)
+            rows = np.flatnonzero(alive & ~dropped)
+            part = sum((masks[rows] >> number & 1) << place for place, number in enumerate(slow))
             before = np.array(
-                [sum(int(required[one] >> other & 1) << at for at, other in enumerate(slow)) for one in slow]
+                [sum(int(required[number] >> other & 1) << at for at, other in enumerate(slow)) for number in slow]
             )
-            branches, about = branches_of(
-                np.asarray(part, np.int64),
-                costs[slow],
-                before,
-                {name: column.take(pa.array(rows)) for name, column in values.items() if name not in untold},
-            )
-            about["pruned"] |= untold
-            found.append({"conditions": slow, **about, **(branches.to_dict() if branches else {})})
-        for one in stage:
-            alive &= masks >> one & 1 == 0
-    return found
+            columns = {name: column.take(pa.array(rows)) for name, column in values.items() if name not in untold}
+            branches, considered = branches_of(np.asarray(part, np.int64), costs[slow], before, columns)
+            considered["pruned"] |= untold
+            found.append(Branching(tuple(slow), branches, considered))
+        for number in stage.predicates:
+            alive &= masks >> number & 1 == 0
+    return tuple(found)
 
 
 def untestable(kind: Any) -> str | None:  # noqa: ANN401 - a Spark type
@@ -104,7 +128,7 @@ def _is_of(branch: Branch, attributes: Sequence[str], types: Mapping[str, Any]) 
         listed = [_number(name, kind).isin(values)] if values else []
         return reduce(operator.or_, [*listed, *(_test(name, kind, test) for test in tests if not _is_value(test))])
     cells = [
-        reduce(operator.and_, (_test(name, types[name], one) for name, one in zip(attributes, cell, strict=True)))
+        all_of([_test(name, types[name], test) for name, test in zip(attributes, cell, strict=True)])
         for cell in branch.cells
     ]
     return reduce(operator.or_, cells)

@@ -55,6 +55,7 @@ class Facts:
     safe: bool  # it cannot raise
     cheap: bool  # it takes nanoseconds
     deterministic: bool
+    columns: tuple[str, ...] | None = None  # that it reads, None where they cannot be told
 
 
 @dataclass(frozen=True)

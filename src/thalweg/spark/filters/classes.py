@@ -6,83 +6,89 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from thalweg.spark.filters.learned import Learned
-
 if TYPE_CHECKING:
-    from thalweg.spark.filters.where import Where
+    from thalweg.spark.filters.branching import Branching
+    from thalweg.spark.filters.run import FilterRun
+    from thalweg.spark.filters.worker.report import WorkerReport
 
 MOST_SHOWN = 8  # classes, candidates and reasons that the text shows
 
 
-def describe_classes(where: Where, reports: Sequence[Learned]) -> dict[str, Any] | None:
-    """All that is known of the classes of a `tw.where`; None if nobody asked for any."""
-    routes = where.routes
+def describe_classes(run: FilterRun, reports: Sequence[WorkerReport]) -> dict[str, Any] | None:
+    """All that is known of the classes of a `tw.where`; None if the user asked for none."""
+    routes = run.query.routes
     if routes is None:
         return None
-    runs = dict.fromkeys(one.run for one in reports if one.routing is not None)
-    stages = [_in_python([one for one in reports if one.run == run]) for run in runs]
-    stages += [_in_spark(where, one) for one in where.branching]
+    keys = dict.fromkeys(report.run for report in reports if report.routing is not None)
+    stages = [_in_python([report for report in reports if report.run == key]) for key in keys]
+    stages += [_in_spark(run, branching) for branching in run.plan.branchings]
+    optional = {
+        name: f"not for Python: no sample found it promising; write route_by={name!r} to have it considered"
+        for name in routes.optional
+        if name not in run.plan.attributes
+    }
     return {
-        "considered": list(routes.attributes),
-        "left_out": dict(routes.left_out),
+        "considered": list(run.plan.attributes),
+        "left_out": dict(routes.left_out) | optional,
         "off": routes.off,
         "stages": stages,
         "memory_bytes": sum(stage["memory_bytes"] for stage in stages),
     }
 
 
-def _in_python(reports: Sequence[Learned]) -> dict[str, Any]:
-    """The classes of a Python stage, as the worker tells them that has reported last of those that have some."""
-    told = [(one.routing["classifier"] is not None, one.at, one) for one in reports if one.routing is not None]
-    newest = max(told, key=lambda each: each[:2])[2]
-    names, routing = newest.predicates, newest.routing or {}
+def _in_python(reports: Sequence[WorkerReport]) -> dict[str, Any]:
+    """The classes of a Python stage, by the newest report of a worker that has classes, or else by the newest."""
+    told = [(report, report.routing) for report in reports if report.routing is not None]
+    newest, routing = max(told, key=lambda each: (each[1]["classifier"] is not None, each[0].at))
+    names = newest.predicates
     rows: Counter[tuple[str, ...]] = Counter()
-    for _, _, one in told:
-        for part in (one.routing or {})["rows_by"]:
+    for _, own in told:
+        for part in own["rows_by"]:
             rows[tuple(part["attributes"])] += part["rows"]
     return {
         "runs_in": "Python",
         "predicates": names,
         "classifier": routing["classifier"],
-        "classes": [one | {"order": [names[at] for at in one["order"]]} for one in routing["classes"]],
+        "classes": [each | {"order": [names[place] for place in each["order"]]} for each in routing["classes"]],
         "candidates": routing["candidates"],
         "pruned": routing["pruned"],
         "benefit": routing["benefit"],
         "profile_tuples": routing["profile_tuples"],
-        "rows_by": [{"attributes": list(by), "rows": count} for by, count in rows.items()],
+        "rows_by": [{"attributes": list(attributes), "rows": count} for attributes, count in rows.items()],
         "workers": len(told),
-        "workers_with_classes": sum(has for has, _, _ in told),
-        "split_seconds": sum((one.routing or {})["split_seconds"] for _, _, one in told),
-        "choose_seconds": sum((one.routing or {})["choose_seconds"] for _, _, one in told),
-        "memory_bytes": sum((one.routing or {})["memory_bytes"] for _, _, one in told),
+        "workers_with_classes": sum(own["classifier"] is not None for _, own in told),
+        "split_seconds": sum(own["split_seconds"] for _, own in told),
+        "choose_seconds": sum(own["choose_seconds"] for _, own in told),
+        "memory_bytes": sum(own["memory_bytes"] for _, own in told),
         "events": routing["events"],
     }
 
 
-def _in_spark(where: Where, about: Mapping[str, Any]) -> dict[str, Any]:
+def _in_spark(run: FilterRun, branching: Branching) -> dict[str, Any]:
     """The branches of some conditions, and what the sample said of them."""
-    names = [where.names[one] for one in about["conditions"]]
-    branches = about.get("branches", ())
-    overall = [where.names[one] for one in where.order if one in about["conditions"]]
+    considered, branches = branching.considered, branching.branches
+    names = [run.query.names[number] for number in branching.conditions]
+    overall = [run.query.names[number] for number in run.plan.order if number in branching.conditions]
     classes = [{"class": 0, "order": overall, "values": [], "cells": None}]
-    for number, (one, values) in enumerate(zip(branches, about.get("values", ()), strict=True), 1):
-        order = [names[at] for at in one["order"]]
+    values_of_classes = considered.get("values", ()) if branches is not None else ()
+    for number, values in enumerate(values_of_classes, 1):
+        order = [names[place] for place in branches.branches[number - 1].order] if branches is not None else []
         classes.append({"class": number, "order": order, "values": list(values), "cells": len(values)})
-    used = [one for one in about["candidates"] if one["in_use"]]
+    used = [candidate for candidate in considered["candidates"] if candidate["in_use"]]
     return {
         "runs_in": "Spark",
         "predicates": names,
         "classifier": {key: used[0][key] for key in ("attributes", "by")} if used else None,
         "classes": classes,
-        "candidates": about["candidates"],
-        "pruned": about["pruned"],
-        "benefit": {"saving": about["saving"], "error": about["error"], "overhead": 0.0} if branches else None,
-        "profile_tuples": about["rows"],
+        "candidates": considered["candidates"],
+        "pruned": considered["pruned"],
+        "benefit": None if branches is None else {"saving": branches.saving, "error": branches.error, "overhead": 0.0},
+        "profile_tuples": considered["rows"],
         "memory_bytes": 0,  # it is all in the plan
     }
 
 
-def text_of(routing: Mapping[str, Any]) -> list[str]:
+def classes_text(routing: Mapping[str, Any]) -> list[str]:
     """The same as lines of text."""
     if routing["off"] is not None:
         return [f"classes: none; {routing['off']}"]
@@ -111,15 +117,15 @@ def _stage_text(stage: Mapping[str, Any]) -> list[str]:
             f"for {benefit['overhead']:.1%} of it"
         )
         lines = [f"classes: {len(classes) - 1} by {by}; {saves} ({where})"]
-        for one in classes[: MOST_SHOWN + 1]:
-            values = "all others" if not one["class"] else "; ".join(one["values"]) or f"{one['cells']} values"
-            lines.append(f"    {one['class']}. {values}: {' > '.join(one['order'])}")
+        for each in classes[: MOST_SHOWN + 1]:
+            values = "all others" if not each["class"] else "; ".join(each["values"]) or f"{each['cells']} values"
+            lines.append(f"    {each['class']}. {values}: {' > '.join(each['order'])}")
         if len(classes) > MOST_SHOWN + 1:
             lines.append(f"    and {len(classes) - MOST_SHOWN - 1} more")
-    for one in stage["candidates"][:MOST_SHOWN]:
+    for candidate in stage["candidates"][:MOST_SHOWN]:
         lines.append(
-            f"    {'*' if one['in_use'] else '-'} {' and '.join(one['attributes'])}: expected to save "
-            f"{one['saving']:.1%} ± {one['error']:.1%}, gain ratio {one['gain_ratio']:.3f}"
+            f"    {'*' if candidate['in_use'] else '-'} {' and '.join(candidate['attributes'])}: expected to save "
+            f"{candidate['saving']:.1%} ± {candidate['error']:.1%}, gain ratio {candidate['gain_ratio']:.3f}"
         )
     lines += [f"    pruned: {name}, {reason}" for name, reason in list(stage["pruned"].items())[:MOST_SHOWN]]
     return lines

@@ -1,77 +1,133 @@
-"""Turns predicates as written into forms that can run: a condition in Spark, a join, or a judge in a Python worker."""
+"""How a predicate can run: as a condition in Spark, as a join with a stored table, or as a judge in a Python worker.
+
+A form says itself where it runs, which columns and conditions it needs, and what it makes of a sample of the rows.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import math
-import operator
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial, reduce
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from thalweg.spark.filters.catalyst import Facts, facts_of
-from thalweg.spark.filters.native import code_of, condition_of, opaque_truth
-from thalweg.spark.filters.predicates import (
-    AnyOfPredicate,
-    ExpressionPredicate,
-    FunctionPredicate,
-    LookupPredicate,
-    NotPredicate,
-    Predicate,
-    PrefixPredicate,
-    parts_of,
-)
-from thalweg.spark.filters.worker.any_of import AnyOf
-from thalweg.spark.filters.worker.fused import PolicySpec
-from thalweg.spark.filters.worker.judges import FALSE, TRUE, CodeJudge, FunctionJudge, Judge, NotJudge, Takes
-from thalweg.spark.folder import StateFolder
-from thalweg.tables.keys import KeySet
+from thalweg.ordering.cost import order_cost
+from thalweg.ordering.stopwatch import SINGLES, Stopwatch
+from thalweg.ordering.types import Booleans, Floats, Integers
+from thalweg.spark.filters.conditions import SparkCondition
+from thalweg.spark.filters.worker.judges import TRUE, CodeJudge, Judge, PredicateError
+from thalweg.spark.filters.worker.view import View
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from thalweg.spark.filters.predicates.lookup import LookupPredicate
+
+LOOKUP_SECONDS = 50e-9  # that a look into a broadcast table takes, roughly
+UNTRIED_SECONDS = 1e-3  # that a Python predicate is thought to take a row if it could not be tried
+TRIAL_SECONDS = 0.05  # that one Python predicate may take in all
+FEWEST_TRIALS = 64  # rows below which nothing is concluded
+FIRST_SLICE = 16
 
 
-LOOK_EVERY = 1.0  # seconds between two looks whether a stored table was refreshed
+class Place(StrEnum):
+    """Where a predicate runs."""
 
-
-@dataclass(frozen=True)
-class NativeForm:
-    """A condition in Spark. Only `strict` may raise; `raised` is None where nothing can."""
-
-    true: Column
-    negate: Callable[[], Column]
-    raised: Column | None
-    strict: Column
-    facts: Facts
-    members: tuple[NativeForm, ...] = ()  # of a disjunction, in the order in which Spark evaluates them
-
-    @property
-    def parts(self) -> tuple[NativeForm, ...]:
-        """The conditions that are tried one by one: the members of a disjunction, or the condition itself."""
-        return self.members or (self,)
-
-    @cached_property
-    def false(self) -> Column:
-        """Made only where it is needed: every step of a Column is a call of the JVM."""
-        return self.negate()
-
-    @property
-    def stays(self) -> Column:
-        """True where the condition is, and where it raises: somebody else may still reject the row."""
-        from pyspark.sql import functions as f
-
-        return self.true if self.raised is None else f.coalesce(self.true, f.lit(False)) | self.raised  # noqa: FBT003
+    SPARK = "Spark"
+    JOIN = "join"
+    PYTHON = "Python"
 
 
 @dataclass(frozen=True)
-class JoinForm:
-    """A semi-join or anti-join with a stored table."""
+class SampledRows:
+    """Some rows of the input, and what Spark's conditions made of them."""
+
+    columns: Mapping[str, pa.Array]
+    codes: Integers  # a row each, a column for each condition: FALSE, TRUE, UNKNOWN, or -1 where it raised
+    seconds: Floats  # a row, for each condition
+    where_from: str  # which rows were sampled
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def of_conditions(self, own: slice) -> SampledRows:
+        """The same rows, with some of the conditions."""
+        return SampledRows(self.columns, self.codes[:, own], self.seconds[own], self.where_from)
+
+
+class Trial(NamedTuple):
+    """What a predicate made of the first of the sampled rows: which it drops, and seconds a row."""
+
+    dropped: Booleans
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ConditionForm:
+    """A condition that Spark evaluates."""
+
+    condition: SparkCondition
+    place: ClassVar[Literal[Place.SPARK]] = Place.SPARK
+    columns: tuple[str, ...] = ()  # none to bring along
+
+    @property
+    def is_cheap(self) -> bool:
+        """Whether a row takes nanoseconds."""
+        return self.condition.facts.cheap
+
+    @property
+    def holds_place(self) -> bool:
+        """Whether the condition has to stay where it is written."""
+        return not self.condition.facts.deterministic
+
+    @property
+    def may_raise(self) -> bool:
+        """Whether a row may raise."""
+        return self.condition.may_raise
+
+    @property
+    def sampled_conditions(self) -> tuple[SparkCondition, ...]:
+        """The conditions that a sample has to evaluate."""
+        return self.condition.parts
+
+    def try_on(self, rows: SampledRows, member_order: Sequence[int] | None = None) -> Trial:
+        """Read what Spark made of the sampled rows; members of a disjunction in this order."""
+        dropped = ~((rows.codes == TRUE) | (rows.codes == -1)).any(axis=1)
+        order = range(len(self.condition.parts)) if member_order is None else member_order
+        accepted = self.accepted(rows) if len(rows) else [0]
+        return Trial(dropped, order_cost(accepted, order, rows.seconds))
+
+    def accepted(self, rows: SampledRows) -> Integers:
+        """For each row the mask of the members of a disjunction that are true: they decide the row."""
+        masks: Integers = ((rows.codes == TRUE).astype(np.int64) << np.arange(rows.codes.shape[1])).sum(axis=1)
+        return masks
+
+
+@dataclass(frozen=True)
+class LookupJoin:
+    """A semi-join or anti-join of the input with a stored table."""
 
     lookup: LookupPredicate
+    place: ClassVar[Literal[Place.JOIN]] = Place.JOIN
+    is_cheap = False
+    holds_place = False
+    may_raise = False
+    sampled_conditions: tuple[SparkCondition, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that a sample has to bring along."""
+        return self.lookup.on
+
+    def try_on(self, rows: SampledRows, member_order: Sequence[int] | None = None) -> Trial:
+        """Look the sampled rows up, on the driver."""
+        found = self.lookup.table.current.keys.contains([rows.columns[column] for column in self.lookup.on])
+        kept = pc.invert(found) if self.lookup.negate else found
+        dropped = ~kept.fill_null(False).to_numpy(zero_copy_only=False)  # noqa: FBT003 - Arrow takes it by position
+        return Trial(dropped, LOOKUP_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -79,184 +135,53 @@ class PythonForm:
     """A judge for a worker; it is made there, once it is known at which places its columns come."""
 
     columns: tuple[str, ...]
-    codes: tuple[NativeForm, ...]  # conditions in Spark whose outcomes it needs besides
+    codes: tuple[SparkCondition, ...]  # conditions in Spark whose outcomes it needs besides
     make: Callable[[Sequence[int], Sequence[int]], Judge]
+    place: ClassVar[Literal[Place.PYTHON]] = Place.PYTHON
+    is_cheap = False
+    holds_place = False
+    may_raise = False
+
+    @property
+    def sampled_conditions(self) -> tuple[SparkCondition, ...]:
+        """The conditions that a sample has to evaluate."""
+        return self.codes
+
+    def try_on(self, rows: SampledRows, member_order: Sequence[int] | None = None) -> Trial:
+        """Judge the first rows here, on the driver, as many as there is time for."""
+        count, width = len(rows), len(self.columns)
+        judge = self.make(range(width), range(width, width + len(self.codes)))
+        values = [rows.columns[column] for column in self.columns]
+        values += [pa.array(codes, mask=codes < 0) for codes in rows.codes.T]
+        watch, parts, done, size = Stopwatch(), list[Booleans](), 0, 1
+        start = time.perf_counter()
+        while done < count and time.perf_counter() - start < TRIAL_SECONDS:
+            now = min(size, count - done)
+            view = View([column.slice(done, now) for column in values])
+            before = time.perf_counter()
+            try:
+                verdict = judge.judge(view)
+            except PredicateError:
+                break  # the job itself will say so
+            watch.note(now, time.perf_counter() - before)
+            parts.append(~verdict.true if verdict.failed is None else ~(verdict.true | verdict.failed))
+            done += now
+            size = 1 if len(parts) < SINGLES else max(FIRST_SLICE, 2 * size)
+        dropped = np.concatenate(parts) if parts else np.zeros(0, np.bool_)
+        if dropped.size < min(FEWEST_TRIALS, count):  # too slow to tell: it counts as one that keeps all rows
+            dropped = np.zeros(count, np.bool_)
+        # What Spark computes for it is paid for every row, whether the judge asks for it or not.
+        seconds = watch.per_row + float(rows.seconds.sum())
+        return Trial(dropped, UNTRIED_SECONDS if math.isnan(seconds) else seconds)
 
 
-Form = NativeForm | JoinForm | PythonForm
+Form = ConditionForm | LookupJoin | PythonForm
 
 
-def forms_of(
-    frame: DataFrame | None, predicates: Sequence[Predicate], policy: type, folder: str, *, joins: bool
-) -> list[Form]:
-    """How predicates run on a DataFrame; lookups by joins where the plan can be made anew for each batch."""
-    conditions = [part for one in predicates for part in parts_of(one) if isinstance(part, ExpressionPredicate)]
-    known = Known()
-    if frame is not None and conditions:
-        facts = facts_of(frame, [condition_of(one.condition) for one in conditions])
-        known = Known({id(one): fact for one, fact in zip(conditions, facts, strict=True)}, frame)
-    forms: list[Form] = []
-    for one in predicates:
-        native = _native(known, one)
-        if isinstance(one, LookupPredicate) and joins:
-            forms.append(JoinForm(one))
-        else:
-            forms.append(native if native is not None else _python(known, one, policy, folder))
-    return forms
-
-
-@dataclass(frozen=True)
-class Known:
-    """What is known of the conditions of a query, by the predicates' identity."""
-
-    facts: dict[int, Facts] = field(default_factory=dict)
-    frame: DataFrame | None = None
-
-    @cached_property
-    def opaque(self) -> Column | None:
-        """A condition that is always true, which Spark does not know."""
-        return None if self.frame is None else opaque_truth(self.frame)
-
-
-def _native(known: Known, predicate: Predicate) -> NativeForm | None:
-    """The form in Spark, if the predicate and all in it have one."""
-    if isinstance(predicate, ExpressionPredicate):
-        condition, facts = condition_of(predicate.condition), known.facts[id(predicate)]
-        if facts.safe or not facts.deterministic or known.opaque is None:
-            return NativeForm(condition, lambda: ~condition, None, condition, facts)
-        code = code_of(condition, known.opaque)
-        return NativeForm(code == TRUE, lambda: code == FALSE, code.isNull(), condition, facts)
-    if isinstance(predicate, NotPredicate):
-        of = _native(known, predicate.of)
-        return of and NativeForm(of.false, lambda: of.true, of.raised, ~of.strict, of.facts)
-    if isinstance(predicate, AnyOfPredicate):
-        found = [_native(known, one) for one in predicate.members]
-        members = [one for one in found if one is not None]
-        if len(members) < len(found):
-            return None
-        return disjunction(members)
-    return None
-
-
-def disjunction(members: Sequence[NativeForm]) -> NativeForm:
-    """A condition that is true where a member is; Spark asks them in this order."""
-    from pyspark.sql import functions as f
-
-    true = reduce(operator.or_, (one.true for one in members))
-    raised = [one.raised for one in members if one.raised is not None]
-    return NativeForm(
-        true=true,
-        negate=lambda: reduce(operator.and_, (one.false for one in members)),
-        raised=~f.coalesce(true, f.lit(False)) & reduce(operator.or_, raised) if raised else None,  # noqa: FBT003
-        strict=reduce(operator.or_, (one.strict for one in members), true) if raised else true,
-        facts=Facts(
-            safe=not raised,
-            cheap=all(one.facts.cheap for one in members),
-            deterministic=all(one.facts.deterministic for one in members),
-        ),
-        members=tuple(members),
-    )
-
-
-def _python(known: Known, predicate: Predicate, policy: type, folder: str) -> PythonForm:
-    """The form in a Python worker."""
-    native = _native(known, predicate)
-    if native is not None:
-        return code_form(predicate.name, native)
-    if isinstance(predicate, FunctionPredicate):
-        make = partial(_function_judge, predicate.name, predicate.function, predicate.takes, False)  # noqa: FBT003
-        return PythonForm(predicate.on, (), make)
-    if isinstance(predicate, LookupPredicate):
-        file = f"{hashlib.sha256(predicate.name.encode()).hexdigest()[:12]}.keys"
-        predicate.followers.append(lambda keys: StateFolder(folder).write(file, keys.to_bytes()))
-        look = KeysLookup(predicate.keys, folder, file)
-        return PythonForm(predicate.on, (), partial(_function_judge, predicate.name, look, "arrow", predicate.negate))
-    if isinstance(predicate, PrefixPredicate):
-        matches = predicate.prefixes.matches
-        make = partial(_function_judge, predicate.name, matches, "arrow", predicate.negate)
-        return PythonForm((predicate.on,), (), make)
-    if isinstance(predicate, NotPredicate):
-        of = _python(known, predicate.of, policy, folder)
-        return PythonForm(of.columns, of.codes, partial(_not_judge, predicate.name, of.make))
-    if isinstance(predicate, AnyOfPredicate):
-        members = [_python(known, one, policy, folder) for one in predicate.members]
-        return PythonForm(
-            columns=tuple(column for one in members for column in one.columns),
-            codes=tuple(code for one in members for code in one.codes),
-            make=partial(
-                _any_judge,
-                predicate.name,
-                [(one.make, len(one.columns), len(one.codes)) for one in members],
-                PolicySpec(policy, len(members)),
-            ),
-        )
-    raise TypeError(f"there is no way to run {predicate!r}")
-
-
-def code_form(name: str, native: NativeForm) -> PythonForm:
+def code_form(name: str, condition: SparkCondition) -> PythonForm:
     """A condition in Spark whose outcome a worker is told."""
-    return PythonForm((), (native,), partial(_code_judge, name))
 
+    def make(columns: Sequence[int], codes: Sequence[int]) -> Judge:  # noqa: ARG001 - as all makers
+        return CodeJudge(name, codes[0])
 
-class KeysLookup:
-    """Whether keys are in a stored table, as a vectorised function; follows a refresh through a file."""
-
-    def __init__(self, keys: KeySet, folder: str, name: str) -> None:
-        self.keys = keys
-        self._folder = folder
-        self._name = name
-        self._version: object = None
-        self._looked = -math.inf
-
-    def __call__(self, *columns: pa.Array) -> pa.BooleanArray:  # noqa: D102 - the class says it
-        if time.monotonic() - self._looked > LOOK_EVERY:
-            self._looked = time.monotonic()
-            self._follow()
-        return self.keys.contains(columns)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _keys_lookup, (self.keys.to_bytes(), self._folder, self._name)
-
-    def _follow(self) -> None:
-        folder = StateFolder(self._folder)
-        version = folder.versions().get(self._name)
-        if version is not None and version != self._version:
-            for content in folder.read([self._name]).values():
-                self.keys, self._version = KeySet.from_bytes(content), version
-
-
-def _keys_lookup(content: bytes, folder: str, name: str) -> KeysLookup:
-    return KeysLookup(KeySet.from_bytes(content), folder, name)
-
-
-# Makers of judges: given the places of their columns and of their codes among the columns that a worker gets.
-
-
-def _code_judge(name: str, columns: Sequence[int], codes: Sequence[int]) -> Judge:  # noqa: ARG001 - as all makers
-    return CodeJudge(name, codes[0])
-
-
-def _function_judge(
-    name: str,
-    function: Callable[..., Any],
-    takes: Takes,
-    negate: bool,  # noqa: FBT001 - given by partial
-    columns: Sequence[int],
-    codes: Sequence[int],  # noqa: ARG001
-) -> Judge:
-    judge = FunctionJudge(name, function, takes, columns)
-    return NotJudge(name, judge) if negate else judge
-
-
-def _not_judge(name: str, make: Any, columns: Sequence[int], codes: Sequence[int]) -> Judge:  # noqa: ANN401
-    return NotJudge(name, make(columns, codes))
-
-
-def _any_judge(
-    name: str, members: Sequence[tuple[Any, int, int]], policy: PolicySpec, columns: Sequence[int], codes: Sequence[int]
-) -> Judge:
-    judges = []
-    for make, width, coded in members:
-        judges.append(make(columns[:width], codes[:coded]))
-        columns, codes = columns[width:], codes[coded:]
-    return AnyOf(name, judges, policy.make())
+    return PythonForm((), (condition,), make)

@@ -25,7 +25,7 @@ RouteBy = str | Sequence[str] | None
 AUTO = "auto"
 # Types of columns that often have few values, and cost little to bring to Python.
 CHEAP = ("boolean", "byte", "short", "integer", "date", "string")
-MOST_BROUGHT = 8  # columns that are brought to Python for the sake of classes alone, unless they are named
+MOST_BROUGHT = 8  # columns that may be brought to Python for the sake of classes alone, unless they are named
 LETTERS = 80  # of a text that are brought along: more than make a column too wide, and no more
 
 
@@ -33,7 +33,8 @@ LETTERS = 80  # of a text that are brought along: more than make a column too wi
 class Routes:
     """The columns that may tell classes apart."""
 
-    attributes: tuple[str, ...]  # that go to Python
+    in_python: tuple[str, ...]  # columns that always go to Python: named, or taken there by predicates anyway
+    optional: tuple[str, ...] = ()  # columns that go to Python if a sample shows that they pay
     types: dict[str, Any] = field(default_factory=dict)  # Spark's, of these and of more that a plan may branch by
     left_out: dict[str, str] = field(default_factory=dict)  # the other columns, with the reason
     off: str | None = None  # why there are no classes at all
@@ -46,6 +47,13 @@ class Routes:
         return f.substring(column, 1, LETTERS) if self.types[name].typeName() == "string" else column
 
 
+def check_route_by(route_by: object) -> None:
+    """Refuse what is no column's name before anything is compared with it."""
+    names = [route_by] if isinstance(route_by, str) else route_by if isinstance(route_by, list | tuple) else None
+    if route_by is not None and (not names or not all(isinstance(name, str) and name for name in names)):
+        raise TypeError(f"route_by is 'auto', a column's name, a list of names, or None, not {route_by!r}")
+
+
 def routes_of(
     frame: DataFrame, route_by: RouteBy, used: Sequence[str], kind: type[Policy], predicates: int
 ) -> Routes | None:
@@ -54,7 +62,7 @@ def routes_of(
         return None
     routes = _chosen(frame, used) if route_by == AUTO else _named(frame, route_by)
     if kind not in SHAPES:
-        names = " or ".join(f"policy={one.name!r}" for one in SHAPES)
+        names = " or ".join(f"policy={policy.name!r}" for policy in SHAPES)
         off = f"policy {kind.name} does not evaluate profile tuples on all predicates: write {names} for classes"
     elif predicates < 2:  # noqa: PLR2004 - of one there is no order
         off = "there is one predicate, hence one order"
@@ -62,16 +70,14 @@ def routes_of(
         off = "no column may tell classes apart"
     else:
         return routes
-    return Routes((), {}, routes.left_out, off)
+    return Routes((), left_out=routes.left_out, off=off)
 
 
-def _named(frame: DataFrame, route_by: object) -> Routes:
+def _named(frame: DataFrame, route_by: str | Sequence[str]) -> Routes:
     """Exactly the columns that the user names."""
     from pyspark.errors import AnalysisException
 
-    names = [route_by] if isinstance(route_by, str) else list(route_by) if isinstance(route_by, Sequence) else []
-    if not names or not all(isinstance(one, str) and one for one in names):
-        raise TypeError(f"route_by is 'auto', a column's name, a list of them, or None, not {route_by!r}")
+    names = [route_by] if isinstance(route_by, str) else list(route_by)
     if len(set(names)) < len(names) or len(names) > MOST_ATTRIBUTES:
         raise ValueError(f"route_by takes up to {MOST_ATTRIBUTES} different columns, not {', '.join(names)}")
     types = {}
@@ -85,11 +91,11 @@ def _named(frame: DataFrame, route_by: object) -> Routes:
             ) from None
         if reason := _refusal(types[name]):
             raise ValueError(f"route_by: {name!r} cannot tell classes apart: {reason}")
-    return Routes(tuple(names), types)
+    return Routes(tuple(names), types=types)
 
 
 def _chosen(frame: DataFrame, used: Sequence[str]) -> Routes:
-    """What predicates take to Python anyway, and some more that are cheap to bring and often have few values."""
+    """What predicates take to Python anyway, and, if a sample shows that they pay, some that are cheap to bring."""
     types: dict[str, Any] = {}
     sampled: dict[str, Any] = {}
     left_out: dict[str, str] = {}
@@ -101,26 +107,26 @@ def _chosen(frame: DataFrame, used: Sequence[str]) -> Routes:
             left_out[name] = f"others come first: write route_by={name!r} for it"
         else:
             types[name] = kind
-    count, brought = Counter(frame.columns), 0
-    for one in frame.schema.fields:
-        name, type_name = one.name, one.dataType.typeName()
+    in_python = tuple(types)
+    spelt_alike = Counter(name.lower() for name in frame.columns)
+    for each in frame.schema.fields:
+        name, type_name = each.name, each.dataType.typeName()
         if name in types or name in left_out:
             continue
-        if reason := _refusal(one.dataType):
+        if reason := _refusal(each.dataType):
             left_out[name] = reason
-        elif count[name] > 1 or not name.isidentifier():
+        elif spelt_alike[name.lower()] > 1 or not name.isidentifier():
             left_out[name] = "its name needs quotes or is not unique: write it into route_by= as Spark understands it"
         elif type_name not in CHEAP:
             left_out[name] = f"not for Python: a {type_name} mostly has many values; write route_by={name!r} if not"
-            sampled[name] = one.dataType
-        elif brought >= MOST_BROUGHT:
-            left_out[name] = f"not for Python: {MOST_BROUGHT} columns are brought already; write route_by={name!r}"
-            sampled[name] = one.dataType
+            sampled[name] = each.dataType
+        elif len(types) - len(in_python) >= MOST_BROUGHT:
+            left_out[name] = f"not for Python: {MOST_BROUGHT} columns are considered already; write route_by={name!r}"
+            sampled[name] = each.dataType
         else:
-            types[name] = one.dataType
-            brought += 1
+            types[name] = each.dataType
     more = list(sampled.items())[: MOST_ATTRIBUTES - len(types)]
-    return Routes(tuple(types), types | dict(more), left_out)
+    return Routes(in_python, tuple(types)[len(in_python) :], types | dict(more), left_out)
 
 
 def _refusal(kind: Any) -> str | None:  # noqa: ANN401 - a Spark type

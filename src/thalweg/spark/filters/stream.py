@@ -15,8 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.drift import Detector
 from thalweg.ordering import Policy
+from thalweg.spark import runs
+from thalweg.spark.filters.choose import choose
+from thalweg.spark.filters.evidence import evidence_of
+from thalweg.spark.filters.file_sink import FileSink
+from thalweg.spark.filters.lower import lower
+from thalweg.spark.filters.query import FilterOptions, OnError, ask
 from thalweg.spark.filters.routes import RouteBy
-from thalweg.spark.filters.where import OnError, Where, gather, make_where
+from thalweg.spark.filters.run import FilterRun, merge_reports, save_evidence, saved_evidence
+from thalweg.spark.filters.sample import NoSampleError
+from thalweg.spark.filters.where import check_frame, record, sampled_rows, wants_sample
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,6 +32,7 @@ if TYPE_CHECKING:
 
 SAMPLING_SHARE = 0.05  # of the time that micro-batches take, which looking at them first may take
 SLOWER = 1.5  # times the usual time: a micro-batch that took as long makes the next one be looked at
+QUERY_ID = "sql.streaming.queryId"  # Spark's local property within a micro-batch
 
 
 def stream(
@@ -35,7 +44,7 @@ def stream(
     route_by: RouteBy = None,
     on_error: OnError = "raise",
     quarantine: str | os.PathLike[str] | None = None,
-    quarantine_columns: Sequence[str] = (),
+    quarantine_columns: str | Sequence[str] = (),
 ) -> FilteredStream:
     """A stream filtered by predicates, whose plan Thalweg chooses anew for every micro-batch.
 
@@ -46,33 +55,35 @@ def stream(
     --------
     >>> query = stream(logs, "status >= 500", is_odd, checkpoint="checkpoints/odd").to_files("odd")  # doctest: +SKIP
     """
-    if not getattr(frame, "isStreaming", False):
+    check_frame(frame, "tw.stream")
+    if not frame.isStreaming:
         raise TypeError("tw.stream takes a streaming DataFrame; for a batch, write tw.where(df, ...)")
     if not hasattr(frame, "_jdf"):
         raise TypeError("tw.stream needs a classic session: with Spark Connect write tw.where(df, ...).writeStream...")
-    made = make_where(
-        frame,
-        predicates,
+    place = os.path.expanduser(os.fspath(checkpoint)).rstrip("/")  # noqa: PTH111 - may be a URL
+    options = FilterOptions(
         policy=policy,
         drift=drift,
         route_by=route_by,
         on_error=on_error,
         quarantine=quarantine,
         quarantine_columns=quarantine_columns,
-        state=f"{os.fspath(checkpoint).rstrip('/')}/thalweg",
-        joins=True,
+        state=f"{place}/thalweg",
     )
-    return FilteredStream(frame, made, os.fspath(checkpoint))
+    query = ask(frame, predicates, options, may_join=True)
+    notes = merge_reports(query)
+    evidence, unusable = saved_evidence(query)
+    return FilteredStream(frame, record(query, evidence, [*notes, *unusable]), place)
 
 
 class FilteredStream:
     """What `tw.stream` describes; it runs when it is told what to do with the rows."""
 
-    def __init__(self, frame: DataFrame, where: Where, checkpoint: str) -> None:
-        self.thalweg_where = where
+    def __init__(self, frame: DataFrame, run: FilterRun, checkpoint: str) -> None:
+        self.thalweg_run = run
         self._frame = frame
         self._checkpoint = checkpoint
-        self._planner = Replanner(where)
+        self._planner = Replanner(run)
 
     def foreach_batch(
         self,
@@ -86,15 +97,21 @@ class FilteredStream:
         After a failure a micro-batch may come again, with the same number and the same rows. `trigger` is what
         Spark's ``DataStreamWriter.trigger`` takes: ``availableNow=True`` or ``processingTime="10 seconds"``.
         """
-        planner = self._planner
+        planner, run = self._planner, self.thalweg_run
 
-        def run(batch: DataFrame, number: int) -> None:
+        def run_batch(batch: DataFrame, number: int) -> None:
+            # Before Spark tells of the micro-batch, so that metrics find the run.
+            query_id = batch.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
+            if query_id is not None:
+                runs.attach(query_id, run)
             with planner.batch(batch) as kept:
                 function(kept, number)
 
-        writer = self._frame.writeStream.foreachBatch(run).option("checkpointLocation", self._checkpoint)
+        writer = self._frame.writeStream.foreachBatch(run_batch).option("checkpointLocation", self._checkpoint)
         writer = writer.queryName(name) if name else writer
-        return DrivenQuery((writer.trigger(**trigger) if trigger else writer).start(), self.thalweg_where)
+        started = (writer.trigger(**trigger) if trigger else writer).start()
+        runs.attach(str(started.id), run)
+        return DrivenQuery(started, run)
 
     def to_files(
         self,
@@ -107,76 +124,69 @@ class FilteredStream:
     ) -> DrivenQuery:
         """Start, and write the kept rows to files, each row exactly once.
 
-        Every micro-batch has a folder of its own, ``batch=0`` and so on, which is replaced as a whole if the
-        micro-batch comes again. Read the result with ``spark.read.parquet(path)``.
+        The files of a micro-batch are replaced as a whole if it comes again. Read the result with
+        ``spark.read.parquet(path)``. One query writes to a folder: another one is refused.
         """
-        target = os.fspath(path).rstrip("/")
-
-        def write(kept: DataFrame, number: int) -> None:
-            kept.write.format(format).options(**options or {}).mode("overwrite").save(f"{target}/batch={number}")
-
-        return self.foreach_batch(write, name=name, **trigger)
+        sink = FileSink(self._frame.sparkSession, os.fspath(path), self._checkpoint, format, options or {})
+        sink.claim()
+        return self.foreach_batch(sink.write, name=name, **trigger)
 
 
 class DrivenQuery:
     """A running stream: Spark's `StreamingQuery`, and what Thalweg knows of it for `tw.explain`."""
 
-    def __init__(self, query: StreamingQuery, where: Where) -> None:
+    def __init__(self, query: StreamingQuery, run: FilterRun) -> None:
         self.query = query
-        self.thalweg_where = where
-        driven[query.id] = where
+        self.thalweg_run = run
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as Spark has it
         return getattr(self.query, name)
 
 
-driven: dict[str, Where] = {}  # by the query's id, for metrics
-
-
 class Replanner:
     """Chooses the plan of each micro-batch, looking at a part of it first as often as that stays cheap."""
 
-    def __init__(self, where: Where, *, clock: Callable[[], float] = time.perf_counter) -> None:
-        self.where = where
+    def __init__(self, run: FilterRun, *, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.run = run
         self.batches = self.samples = 0
         self._clock = clock
         self._credit = 0.0  # seconds that looking may take
         self._look_seconds = 0.0  # that it took last
         self._usual = 0.0  # seconds that a micro-batch takes
-        self._alarmed = True
-        saved = gather(where)
-        if saved is None:
-            where.choose_unsampled()
-        else:
-            where.learned = saved
-            where.choose_by(saved.profile, "as learnt before the restart")
-            where.take_up(saved)
-            self._alarmed = False
+        self._is_alarmed = run.plan.evidence is None  # the next micro-batch is looked at, whatever it costs
 
     @contextmanager
     def batch(self, frame: DataFrame) -> Iterator[DataFrame]:
         """The rows of a micro-batch that are kept; the time until the context ends is taken for the micro-batch's."""
-        if self.where.wants_sample() and (self._alarmed or self._credit >= self._look_seconds):
+        if wants_sample(self.run.query) and (self._is_alarmed or self._credit >= self._look_seconds):
             self._look(frame)
         start = self._clock()
-        yield self.where.plan.apply(frame)
+        yield lower(self.run.query, self.run.plan, frame)
         self._note(self._clock() - start)
 
     def _note(self, seconds: float) -> None:
         """Learn how long a micro-batch took: it earns its share for looking, and is compared with the usual."""
         earned = SAMPLING_SHARE * seconds
         self._credit = min(self._credit + earned, self._look_seconds + earned)
-        self._alarmed = bool(self.batches) and seconds > SLOWER * self._usual
+        self._is_alarmed = bool(self.batches) and seconds > SLOWER * self._usual
         self._usual = 0.7 * self._usual + 0.3 * seconds if self.batches else seconds
         self.batches += 1
 
     def _look(self, frame: DataFrame) -> None:
-        start = self._clock()
-        sampled = self.where.take_sample(frame, None)
-        if len(sampled.codes):
-            self.where.consider(sampled)
-            self.where.keep_plan()
+        """Take a sample of a micro-batch, and plan by it."""
+        run, start = self.run, self._clock()
+        try:
+            rows = sampled_rows(run.query, frame, None)
+        except NoSampleError as error:
+            run.note(f"a sample was not used: {error}")
+        else:
+            if len(rows):
+                evidence = evidence_of(run.query, rows, run.plan.order)
+                run.switch_to(choose(run.query, evidence, run.plan.order))
+                failure = save_evidence(run.query, evidence)
+                if failure:
+                    run.note(failure)
         self.samples += 1
         self._look_seconds = self._clock() - start
         self._credit -= self._look_seconds
-        self._alarmed = False
+        self._is_alarmed = False

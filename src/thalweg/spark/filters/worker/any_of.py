@@ -1,7 +1,7 @@
 """A disjunction in a worker, whose inner order adapts by the dual rule.
 
 A conjunction runs first what drops most per cost; a disjunction runs first what accepts most. Both are one problem: a
-row leaves as soon as somebody decides it. So a policy orders the members here too, and to be *dropped* means to be
+row leaves as soon as a member decides it. So a policy orders the members here too, and to be *dropped* means to be
 true.
 """
 
@@ -14,23 +14,34 @@ import numpy as np
 from thalweg.ordering import Policy
 from thalweg.ordering.pipeline import Pipeline
 from thalweg.ordering.types import Booleans
-from thalweg.spark.filters.worker.judges import Judge, Verdict, View
+from thalweg.spark.filters.worker.judges import Judge, Verdict
+from thalweg.spark.filters.worker.view import View
 
 
 class AnyOf:
-    """Is true where a member is. Where none is, a member that failed comes before one that is NULL."""
+    """Is true where a member is. Where none is, a member that failed comes before a member that is NULL."""
 
     def __init__(self, name: str, members: Sequence[Judge], policy: Policy) -> None:
         self.name = name
         self.members = tuple(members)
-        self._pipeline = Pipeline(policy, [self._undecided(one) for one in members])
+        self._pipeline = Pipeline(policy, [self._undecided_by(member) for member in members])
         self._null = self._failed = np.zeros(0, np.bool_)  # by the rows' places in the batch
         self._reasons: dict[int, str] = {}
 
     @property
     def policy(self) -> Policy:
-        """What orders the members."""
+        """The policy that orders the members."""
         return self._pipeline.policy
+
+    def adopt(self, fresh: AnyOf) -> None:
+        """Pass the functions on to the members; the order stays as learnt."""
+        for member, fresh_member in zip(self.members, fresh.members, strict=True):
+            member.adopt(fresh_member)
+
+    def begin_task(self) -> None:
+        """Let the members prepare."""
+        for member in self.members:
+            member.begin_task()
 
     def judge(self, view: View) -> Verdict:
         """Judge rows by one member after the other until one accepts them."""
@@ -46,7 +57,9 @@ class AnyOf:
         reasons = {row: self._reasons[int(places[row])] for row in np.flatnonzero(failed).tolist()}
         return Verdict(~undecided, null, failed, reasons)
 
-    def _undecided(self, member: Judge) -> Callable[[View], Booleans]:
+    def _undecided_by(self, member: Judge) -> Callable[[View], Booleans]:
+        """The member as a filter of the rows that are still undecided; it notes NULLs and failures."""
+
         def undecided(view: View) -> Booleans:
             verdict = member.judge(view)
             if verdict.null is not None:

@@ -1,24 +1,28 @@
 """Evaluates predicates on Arrow columns, in a worker: which rows are true, which NULL, which fail.
 
-A *judge* is the form of a predicate that a worker runs. It never raises for a row: a function that does is isolated to
-its failing rows by bisection. It does raise `PredicateError` for a function that breaks its contract, such as one that
-returns too few values, as then nothing it says can be trusted. Imports no pyspark.
+A *judge* is the form of a predicate that a worker runs. It never raises for a row: a function that raises is isolated
+to its failing rows by bisection. It does raise `PredicateError` for a function that breaks its contract, such as a
+function that returns too few values, as then nothing it returns can be trusted. Imports no pyspark.
+
+A worker process keeps the judges of a query from task to task, since some of them learn. Spark sends the user's
+functions anew with each task, and they may hold an accumulator of that task: `adopt` takes them over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from thalweg.ordering.types import Booleans, Integers
+from thalweg.ordering.types import Booleans
+from thalweg.spark.filters.worker.values import python_values
+from thalweg.spark.filters.worker.view import View
 
 Takes = Literal["arrow", "numpy", "pandas", "rows"]
 
-# What Spark computes for a predicate that it evaluated itself, see `native.code_of`; NULL where it raised.
+# What Spark computes for a predicate that it evaluated itself, see `conditions.attempt`; NULL where it raised.
 FALSE, TRUE, UNKNOWN = 0, 1, 2
 
 
@@ -26,62 +30,11 @@ class PredicateError(Exception):
     """A predicate broke its contract or failed on a row that no other predicate rejects."""
 
 
-class View:
-    """Some rows of a batch's columns; columns are cut to the rows only when somebody looks at them."""
-
-    def __init__(
-        self,
-        columns: Sequence[pa.Array],
-        rows: slice | Integers | None = None,
-        numbers: dict[int, NDArray[Any] | None] | None = None,
-    ) -> None:
-        self._columns = columns
-        self._rows = slice(0, len(columns[0])) if rows is None else rows
-        self._numbers = {} if numbers is None else numbers  # whole columns, for all views of the batch
-
-    def __len__(self) -> int:
-        return self._rows.stop - self._rows.start if isinstance(self._rows, slice) else self._rows.size
-
-    def __getitem__(self, which: slice | Integers) -> View:
-        rows = self._rows
-        if not isinstance(rows, slice):
-            return View(self._columns, rows[which], self._numbers)
-        if isinstance(which, slice):
-            start, stop, _ = which.indices(len(self))
-            return View(self._columns, slice(rows.start + start, rows.start + stop), self._numbers)
-        return View(self._columns, which + rows.start if rows.start else which, self._numbers)
-
-    @property
-    def positions(self) -> Integers:
-        """Where the rows are in the batch."""
-        return np.arange(self._rows.start, self._rows.stop) if isinstance(self._rows, slice) else self._rows
-
-    def column(self, number: int) -> pa.Array:
-        """One column, these rows."""
-        whole = self._columns[number]
-        if isinstance(self._rows, slice):
-            return whole.slice(self._rows.start, len(self))
-        numbers = self._plain(number)
-        if numbers is None:
-            return whole.take(pa.array(self._rows))
-        return pa.array(numbers[self._rows], whole.type)  # several times faster than Arrow's own
-
-    def numbers(self, number: int) -> NDArray[Any]:
-        """One column as NumPy has it, these rows; NULLs as Arrow turns them."""
-        numbers = self._plain(number)
-        return self.column(number).to_numpy(zero_copy_only=False) if numbers is None else numbers[self._rows]
-
-    def _plain(self, number: int) -> NDArray[Any] | None:
-        """The whole of a column that is numbers without NULL, which Arrow and NumPy hold alike."""
-        if number not in self._numbers:
-            column = self._columns[number]
-            plain = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-            self._numbers[number] = column.to_numpy() if plain and not column.null_count else None
-        return self._numbers[number]
-
-
 class Verdict(NamedTuple):
-    """What a judge says of each row. NULL and failed are None where no row is; no row is two of the three."""
+    """The outcome of a predicate for each row.
+
+    `null` and `failed` are None where no row is. No row is in two of the three.
+    """
 
     true: Booleans
     null: Booleans | None = None
@@ -98,6 +51,14 @@ class Judge(Protocol):
         """Judge each row; there is at least one."""
         ...
 
+    def adopt(self, fresh: Self) -> None:
+        """Go on with the functions of the same judge as it was sent with a new task."""
+        ...
+
+    def begin_task(self) -> None:
+        """Prepare for the rows of a new task."""
+        ...
+
 
 class FunctionJudge:
     """A user's function, vectorised or per row."""
@@ -108,72 +69,84 @@ class FunctionJudge:
         self._function = function
         self._takes = takes
 
+    def adopt(self, fresh: FunctionJudge) -> None:
+        """Call the function that came with the new task."""
+        self._function = fresh._function
+
+    def begin_task(self) -> None:
+        """Let a function that follows a file look at it."""
+        if hasattr(self._function, "begin_task"):
+            self._function.begin_task()
+
     def judge(self, view: View) -> Verdict:
         """Call the function; where it raises, find the rows it raises for."""
-        try:
-            if self._takes == "numpy":
-                columns = [view.numbers(number) for number in self.columns]
-                return as_verdict(self._function(*columns), len(columns[0]), self.name)
-            columns = [view.column(number) for number in self.columns]
-            if self._takes == "rows":
-                return self._each_row(columns)
-            return as_verdict(self._call(columns), len(view), self.name)
-        except PredicateError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever the user's function raises
-            columns = [view.column(number) for number in self.columns]
-            true, null = np.zeros(len(view), np.bool_), np.zeros(len(view), np.bool_)
-            reasons: dict[int, str] = {}
-            self._isolate(columns, 0, error, (true, null, reasons))
-            failed = np.zeros(len(view), np.bool_)
-            failed[list(reasons)] = True
-            return Verdict(true, null, failed, reasons)
-
-    def _call(self, columns: Sequence[pa.Array]) -> object:
-        if self._takes == "numpy":
-            return self._function(*(column.to_numpy(zero_copy_only=False) for column in columns))
-        if self._takes == "pandas":
-            return self._function(*(column.to_pandas() for column in columns))
-        return self._function(*columns)
-
-    def _isolate(
-        self, columns: Sequence[pa.Array], start: int, error: Exception, into: tuple[Booleans, Booleans, dict[int, str]]
-    ) -> None:
-        """Halve the rows until those that fail stand alone."""
-        count = len(columns[0])
-        if count == 1:
-            into[2][start] = describe(error)
-            return
-        for first, size in ((0, count // 2), (count // 2, count - count // 2)):
-            half = [column.slice(first, size) for column in columns]
-            at = start + first
+        if self._takes == "rows":
+            return self._judge_each_row(view)
+        true, null = np.zeros(len(view), np.bool_), np.zeros(len(view), np.bool_)
+        reasons: dict[int, str] = {}
+        groups = view.groups_by_null(self.columns) if self._takes in {"numpy", "pandas"} else None
+        if groups is None:
             try:
-                verdict = as_verdict(self._call(half), size, self.name)
+                return self._call(view)
             except PredicateError:
                 raise
-            except Exception as another:  # noqa: BLE001 - as above
-                self._isolate(half, at, another, into)
-            else:
-                into[0][at : at + size] = verdict.true
-                if verdict.null is not None:
-                    into[1][at : at + size] = verdict.null
+            except Exception as error:  # noqa: BLE001 - whatever the user's function raises
+                self._isolate(view, np.arange(len(view)), error, (true, null, reasons))
+        else:
+            for rows in groups:
+                self._judge_part(view[rows], rows, (true, null, reasons))
+        return verdict_of(true, null, reasons)
 
-    def _each_row(self, columns: Sequence[pa.Array]) -> Verdict:
+    def _call(self, view: View) -> Verdict:
+        arguments: list[Any]
+        if self._takes == "numpy":
+            arguments = [view.numbers(number) for number in self.columns]
+        else:
+            arguments = [view.column(number) for number in self.columns]
+            if self._takes == "pandas":
+                arguments = [column.to_pandas() for column in arguments]
+        return as_verdict(self._function(*arguments), len(view), self.name)
+
+    def _judge_part(self, view: View, rows: Any, into: tuple[Booleans, Booleans, dict[int, str]]) -> None:  # noqa: ANN401 - an array
+        """Judge some rows, and write the outcome to their places."""
+        try:
+            verdict = self._call(view)
+        except PredicateError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            self._isolate(view, rows, error, into)
+        else:
+            into[0][rows] = verdict.true
+            if verdict.null is not None:
+                into[1][rows] = verdict.null
+
+    def _isolate(
+        self,
+        view: View,
+        rows: Any,  # noqa: ANN401 - an array
+        error: Exception,
+        into: tuple[Booleans, Booleans, dict[int, str]],
+    ) -> None:
+        """Halve the rows until the rows that fail stand alone."""
+        count = len(view)
+        if count == 1:
+            into[2][int(rows[0])] = describe(error)
+            return
+        for half in (slice(0, count // 2), slice(count // 2, count)):
+            self._judge_part(view[half], rows[half], into)
+
+    def _judge_each_row(self, view: View) -> Verdict:
         values: list[object] = []
         reasons: dict[int, str] = {}
         function = self._function
-        for row in zip(*(column.to_pylist() for column in columns), strict=True):
+        for row in zip(*(python_values(view.column(number)) for number in self.columns), strict=True):
             try:
                 values.append(function(*row))
             except Exception as error:  # noqa: BLE001 - as above
                 reasons[len(values)] = describe(error)
                 values.append(False)
         verdict = as_verdict(values, len(values), self.name)
-        if not reasons:
-            return verdict
-        failed = np.zeros(len(values), np.bool_)
-        failed[list(reasons)] = True
-        return Verdict(verdict.true, verdict.null, failed, reasons)
+        return verdict_of(verdict.true, verdict.null, reasons)
 
 
 class CodeJudge:
@@ -182,6 +155,12 @@ class CodeJudge:
     def __init__(self, name: str, column: int) -> None:
         self.name = name
         self.column = column
+
+    def adopt(self, fresh: CodeJudge) -> None:
+        """There is no function to take over."""
+
+    def begin_task(self) -> None:
+        """There is nothing to prepare."""
 
     def judge(self, view: View) -> Verdict:
         """Read the codes."""
@@ -195,15 +174,23 @@ class CodeJudge:
 
 
 class NotJudge:
-    """The negation of a judge: NULL stays NULL, what failed has failed."""
+    """The negation of a judge: NULL stays NULL, and a row that failed has failed."""
 
-    def __init__(self, name: str, of: Judge) -> None:
+    def __init__(self, name: str, negated: Judge) -> None:
         self.name = name
-        self.of = of
+        self.negated = negated
+
+    def adopt(self, fresh: NotJudge) -> None:
+        """Pass the function on to the negated judge."""
+        self.negated.adopt(fresh.negated)
+
+    def begin_task(self) -> None:
+        """Let the negated judge prepare."""
+        self.negated.begin_task()
 
     def judge(self, view: View) -> Verdict:
         """Turn true and false about."""
-        verdict = self.of.judge(view)
+        verdict = self.negated.judge(view)
         false = ~verdict.true
         for other in (verdict.null, verdict.failed):
             if other is not None:
@@ -214,6 +201,16 @@ class NotJudge:
 def describe(error: Exception) -> str:
     """An exception in one line."""
     return f"{type(error).__name__}: {error}"
+
+
+def verdict_of(true: Booleans, null: Booleans | None, reasons: dict[int, str]) -> Verdict:
+    """A verdict of which some rows may have failed."""
+    null = null if null is not None and null.any() else None
+    if not reasons:
+        return Verdict(true, null)
+    failed = np.zeros(true.size, np.bool_)
+    failed[list(reasons)] = True
+    return Verdict(true & ~failed, null, failed, reasons)
 
 
 def as_verdict(result: object, count: int, name: str) -> Verdict:

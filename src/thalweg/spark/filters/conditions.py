@@ -1,0 +1,237 @@
+"""Conditions that Spark evaluates, in forms that keep their errors for the rows that no other predicate rejects.
+
+Spark keeps the written order of a conjunction, so whoever reorders it answers for the errors: a condition may raise on
+rows that used to be rejected before they reached it. Where it might, it is *attempted*: evaluated in a form that cannot
+raise and tells where the condition itself would.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING, Any
+
+from thalweg.spark.filters.catalyst import Facts
+from thalweg.spark.filters.worker.judges import FALSE, TRUE, UNKNOWN
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+FIXED_WIDTH = {"boolean", "byte", "short", "integer", "long", "float", "double", "date", "timestamp"}
+UNHASHABLE = ("map<", "variant")  # what Spark's hash() does not take, wherever it is in a type
+
+
+@dataclass(frozen=True, eq=False)
+class SparkCondition:
+    """A condition in Spark. Only `strict` may raise; `attempt` is its outcome as a code, None where nothing can raise.
+
+    Columns are made only where they are needed: every step of a Column is a call of the JVM.
+    """
+
+    strict: Column
+    facts: Facts
+    attempt: Column | None = None
+
+    @property
+    def members(self) -> tuple[SparkCondition, ...]:
+        """The members of a disjunction, in the order in which Spark evaluates them."""
+        return ()
+
+    @property
+    def parts(self) -> tuple[SparkCondition, ...]:
+        """The conditions that are tried one by one: the members of a disjunction, or the condition itself."""
+        return self.members or (self,)
+
+    @property
+    def may_raise(self) -> bool:
+        """Whether the condition raises on some row, as far as is known."""
+        return self.raised is not None
+
+    @cached_property
+    def true(self) -> Column:
+        """Whether the condition is true."""
+        return self.strict if self.attempt is None else self.attempt == TRUE
+
+    @cached_property
+    def false(self) -> Column:
+        """Whether the condition is false, hence not NULL."""
+        return ~self.strict if self.attempt is None else self.attempt == FALSE
+
+    @cached_property
+    def raised(self) -> Column | None:
+        """Whether the condition raises."""
+        return None if self.attempt is None else self.attempt.isNull()
+
+    @cached_property
+    def keeps(self) -> Column:
+        """True where the condition is, and where it raises: another predicate may still reject the row."""
+        from pyspark.sql import functions as f
+
+        return self.strict if self.attempt is None else f.coalesce(self.attempt, f.lit(TRUE)) == TRUE
+
+    @property
+    def code(self) -> Column:
+        """The outcome as a number for a worker: FALSE, TRUE or UNKNOWN, and NULL where the condition raises."""
+        from pyspark.sql import functions as f
+
+        known = f.when(self.true, f.lit(TRUE)).when(self.false, f.lit(FALSE))
+        return known.otherwise(f.lit(UNKNOWN)) if self.raised is None else known.when(~self.raised, f.lit(UNKNOWN))
+
+    def with_members(self, order: Sequence[int]) -> SparkCondition:
+        """The same condition, with the members of a disjunction in another order."""
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Negation(SparkCondition):
+    """True where a condition is false; NULL and errors stay."""
+
+    negated: SparkCondition | None = None
+
+    @classmethod
+    def of(cls, negated: SparkCondition) -> Negation:
+        """The negation of a condition."""
+        return cls(~negated.strict, negated.facts, negated=negated)
+
+    @cached_property
+    def true(self) -> Column:  # noqa: D102 - as above
+        return self._negated.false
+
+    @cached_property
+    def false(self) -> Column:  # noqa: D102
+        return self._negated.true
+
+    @cached_property
+    def raised(self) -> Column | None:  # noqa: D102
+        return self._negated.raised
+
+    @cached_property
+    def keeps(self) -> Column:  # noqa: D102
+        return _true_or_raised(self)
+
+    @property
+    def _negated(self) -> SparkCondition:
+        assert self.negated is not None  # noqa: S101 - a dataclass's field needs a default behind those of its base
+        return self.negated
+
+
+@dataclass(frozen=True, eq=False)
+class Disjunction(SparkCondition):
+    """True where a member is; Spark evaluates the members in this order."""
+
+    alternatives: tuple[SparkCondition, ...] = ()
+
+    @classmethod
+    def of(cls, members: Sequence[SparkCondition]) -> Disjunction:
+        """The disjunction of conditions."""
+        facts = Facts(
+            safe=all(member.facts.safe for member in members),
+            cheap=all(member.facts.cheap for member in members),
+            deterministic=all(member.facts.deterministic for member in members),
+            columns=_union([member.facts.columns for member in members]),
+        )
+        # A member that is true stands before all that may raise: the error of another one does not matter then.
+        raising = any(member.may_raise for member in members)
+        first = [member.true for member in members] if raising else []
+        return cls(
+            reduce(operator.or_, [*first, *(member.strict for member in members)]), facts, alternatives=tuple(members)
+        )
+
+    @property
+    def members(self) -> tuple[SparkCondition, ...]:  # noqa: D102 - as above
+        return self.alternatives
+
+    @cached_property
+    def true(self) -> Column:  # noqa: D102
+        return reduce(operator.or_, (member.true for member in self.members))
+
+    @cached_property
+    def false(self) -> Column:  # noqa: D102
+        return reduce(operator.and_, (member.false for member in self.members))
+
+    @cached_property
+    def raised(self) -> Column | None:  # noqa: D102
+        from pyspark.sql import functions as f
+
+        raised = [member.raised for member in self.members if member.raised is not None]
+        return ~f.coalesce(self.true, f.lit(False)) & reduce(operator.or_, raised) if raised else None  # noqa: FBT003
+
+    @cached_property
+    def keeps(self) -> Column:  # noqa: D102
+        return _true_or_raised(self)
+
+    def with_members(self, order: Sequence[int]) -> SparkCondition:  # noqa: D102
+        return Disjunction.of([self.members[place] for place in order])
+
+
+def condition_of(written: Column, facts: Facts, opaque: Callable[[Facts], Column]) -> SparkCondition:
+    """A condition as it is written, attempted where it may raise and may be moved."""
+    if facts.safe or not facts.deterministic:
+        return SparkCondition(written, facts)
+    return SparkCondition(written, facts, attempt(written, opaque(facts)))
+
+
+def attempt(condition: Column, opaque: Column) -> Column:
+    """The outcome as a number, FALSE, TRUE or UNKNOWN, and NULL where the expression raises.
+
+    Spark has no general `try(...)`, but `try_multiply` of an interval catches whatever its arguments raise. What two
+    expressions have in common, though, Spark evaluates once and ahead of both, where nothing is caught; only what
+    stands in a branch it leaves there. So the condition stands in a branch that is always taken, which Spark cannot
+    know.
+    """
+    from pyspark.sql import functions as f
+
+    number = f.when(opaque, f.coalesce(condition.cast("int"), f.lit(UNKNOWN))).otherwise(f.lit(FALSE))
+    return f.try_multiply(f.expr("interval '1' second"), number).cast("int")
+
+
+def opaque_truth(frame: DataFrame, columns: Sequence[str] | None = None) -> Column:
+    """A condition that is always true, which Spark's optimizer cannot know.
+
+    It reads a column that the condition reads anyway, if these are known: a condition on partition columns alone stays
+    one, and Spark can still prune by it.
+    """
+    from pyspark.sql import functions as f
+
+    spelt_alike = [name.lower() for name in frame.columns]
+    usable = [
+        each
+        for each in frame.schema.fields
+        if spelt_alike.count(each.name.lower()) == 1
+        and not any(mark in each.dataType.simpleString() for mark in UNHASHABLE)
+        and (not columns or each.name in columns)
+    ]
+    best = min(usable, key=lambda each: each.dataType.typeName() not in FIXED_WIDTH, default=None)
+    if best is None:
+        return f.rand() >= 0 if not columns else opaque_truth(frame)
+    return f.hash(f.col(quoted(best.name))).bitwiseAND(1) < 2  # noqa: PLR2004 - the last bit is 0 or 1
+
+
+def quoted(name: str) -> str:
+    """A column's name as Spark reads it, whatever is in it.
+
+    >>> quoted("a b"), quoted("plain")
+    ('`a b`', 'plain')
+    """
+    return name if name.isidentifier() else "`{}`".format(name.replace("`", "``"))
+
+
+def all_of(conditions: Sequence[Column]) -> Column:
+    """The conjunction of conditions, in this order."""
+    return reduce(operator.and_, conditions)
+
+
+def _true_or_raised(condition: SparkCondition) -> Column:
+    from pyspark.sql import functions as f
+
+    if condition.raised is None:
+        return condition.true
+    return f.coalesce(condition.true, f.lit(False)) | condition.raised  # noqa: FBT003
+
+
+def _union(several: Sequence[Any]) -> tuple[str, ...] | None:
+    if any(columns is None for columns in several):
+        return None
+    return tuple(dict.fromkeys(name for columns in several for name in columns))

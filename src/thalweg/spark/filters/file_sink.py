@@ -1,0 +1,99 @@
+"""Writes the kept rows of a stream to one folder of files, each row exactly once, with no column but the user's.
+
+A micro-batch is written aside first, and then its files are moved in, under names that begin with its number. If it
+comes again after a failure, its files are replaced. The folder belongs to one query, by a token in its checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ASIDE = "_thalweg"  # a folder whose name begins like this is invisible to Spark's readers
+OWNER = "owner.json"
+
+
+class FileSink:
+    """A folder of files that one query writes."""
+
+    def __init__(
+        self, spark: SparkSession, path: str, checkpoint: str, file_format: str, options: Mapping[str, str]
+    ) -> None:
+        self._jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - Hadoop's file systems have no other way from Python
+        self._settings = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
+        self._path = path.rstrip("/")
+        self._checkpoint = checkpoint
+        self._format = file_format
+        self._options = dict(options)
+
+    def claim(self) -> None:
+        """Make sure that no other query writes to the folder."""
+        token = self._read(f"{self._checkpoint}/thalweg/{OWNER}").get("token")
+        if token is None:
+            token = uuid.uuid4().hex
+            self._create(f"{self._checkpoint}/thalweg/{OWNER}", {"token": token})
+        owned = f"{self._path}/{ASIDE}/{OWNER}"
+        owner = self._read(owned)
+        if not owner:
+            self._create(owned, {"token": token, "checkpoint": self._checkpoint})
+            owner = self._read(owned)  # of two that came at once, one was first
+        if owner.get("token") != token:
+            raise ValueError(
+                f"{self._path} is written by another query, with the checkpoint {owner.get('checkpoint')}: write to "
+                f"another folder, or remove {self._path}/{ASIDE} if that query will not run again"
+            )
+
+    def write(self, kept: DataFrame, number: int) -> None:
+        """Write the rows of a micro-batch, in place of those that an earlier try has written."""
+        aside = f"{self._path}/{ASIDE}/batch-{number}"
+        kept.write.format(self._format).options(**self._options).mode("overwrite").save(aside)
+        system, target = self._system(self._path)
+        prefix = f"batch-{number:09d}-"
+        for file in system.listStatus(target):
+            if file.getPath().getName().startswith(prefix):
+                system.delete(file.getPath(), True)  # noqa: FBT003 - Java takes it by position
+        for file in system.listStatus(self._jvm.org.apache.hadoop.fs.Path(aside)):
+            name = file.getPath().getName()
+            if not name.startswith(("_", ".")):
+                moved = self._jvm.org.apache.hadoop.fs.Path(target, f"{prefix}{name}")
+                if not system.rename(file.getPath(), moved):
+                    raise OSError(f"{file.getPath()} could not be moved to {moved}")
+        system.delete(self._jvm.org.apache.hadoop.fs.Path(aside), True)  # noqa: FBT003
+
+    def _read(self, file: str) -> dict[str, Any]:
+        """A small JSON file; nothing if it is not there."""
+        system, path = self._system(file)
+        if not system.exists(path):
+            return {}
+        stream = system.open(path)
+        try:
+            content = bytes(stream.readAllBytes())
+        finally:
+            stream.close()
+        found: dict[str, Any] = json.loads(content)
+        return found
+
+    def _create(self, file: str, content: Mapping[str, str]) -> None:
+        """Write a small JSON file, unless somebody has written it meanwhile."""
+        from py4j.protocol import Py4JJavaError
+
+        system, path = self._system(file)
+        try:
+            stream = system.create(path, False)  # noqa: FBT003 - overwrite nothing
+        except Py4JJavaError as error:
+            if "FileAlreadyExists" in str(error):
+                return
+            raise OSError(f"{file} cannot be written: {error.java_exception.getMessage()}") from None
+        try:
+            stream.write(bytearray(json.dumps(dict(content)).encode()))
+        finally:
+            stream.close()
+
+    def _system(self, place: str) -> tuple[Any, Any]:
+        path = self._jvm.org.apache.hadoop.fs.Path(place)
+        return path.getFileSystem(self._settings), path

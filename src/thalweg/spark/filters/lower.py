@@ -1,0 +1,339 @@
+"""Lowers a plan to Spark: from stages of predicates to a DataFrame, or to one Column.
+
+Spark's optimizer moves conditions ahead of Python functions and joins wherever it can, which is right until it is not.
+A condition that has to run behind one of those is made to depend on its outcome, so that it stays there. Wherever
+possible a stage is one deterministic filter: then filters that come later still reach the data's source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from thalweg.spark.filters.branching import branched
+from thalweg.spark.filters.choose import runs_strictly
+from thalweg.spark.filters.conditions import SparkCondition, all_of
+from thalweg.spark.filters.forms import ConditionForm, LookupJoin, Place, PythonForm
+from thalweg.spark.filters.plan import FilterPlan, Stage
+from thalweg.spark.filters.worker.filter_pass import pass_of
+from thalweg.spark.filters.worker.spec import Answer, PassSpec, PolicySpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from thalweg.spark.filters.predicates.lookup import LookupPredicate
+    from thalweg.spark.filters.query import FilterQuery
+    from thalweg.spark.filters.worker.judges import Judge
+
+PREFIX = "__thalweg_"  # of columns that exist only within a plan
+NO_REASON = "~"  # behind all reasons, which begin with the predicate's number
+NUMBER_LETTERS = 4  # of a reason: the number and a space
+
+
+def lower(query: FilterQuery, plan: FilterPlan, frame: DataFrame) -> DataFrame:
+    """The rows of a DataFrame that all predicates keep."""
+    return _Lowering(query, plan, frame).run()
+
+
+def lower_to_column(query: FilterQuery, plan: FilterPlan) -> Column:
+    """The same as one condition, three-valued as SQL's, if all predicates run in Python."""
+    (stage,) = plan.stages
+    return python_column(query, plan, stage, Answer.TRUTH)
+
+
+class _Lowering:
+    """A DataFrame on its way through the stages of a plan."""
+
+    def __init__(self, query: FilterQuery, plan: FilterPlan, frame: DataFrame) -> None:
+        self._query = query
+        self._plan = plan
+        self._frame = frame
+        self._is_tagged = False
+        self._guard: Column | None = None  # whether earlier stages kept the row, where Spark would not wait for them
+        self._reasons: list[str] = []  # columns that say why a Python predicate failed
+        self._scratch: list[str] = []  # columns to drop at the end
+        self._strict_last = runs_strictly(query, plan.order)
+        self._unchecked = self._checks()
+
+    def run(self) -> DataFrame:
+        stages = list(self._plan.stages)
+        while stages:
+            stage, *rest = stages
+            if stage.place is Place.SPARK:
+                self._filter(self._conditions(stage))
+            elif stage.place is Place.JOIN:
+                self._join(stage, rest)
+            elif not rest or [later.place for later in rest] == [Place.SPARK]:
+                self._filter_in_python(stage, rest)
+                rest = []
+            else:
+                self._note_in_python(stage)
+            stages = rest
+        self._check()
+        return self._bring(self._frame.drop(*self._scratch) if self._scratch else self._frame)
+
+    # ------------------------------------------------------------------------------------------- stages
+
+    def _filter(self, condition: Column) -> None:
+        """Keep the rows for which a condition is true; the first filter also says which run it belongs to."""
+        from pyspark.sql import functions as f
+
+        if self._guard is not None:
+            condition = f.when(self._guard, condition).otherwise(f.lit(False))  # noqa: FBT003
+        self._frame = self._frame.where(condition if self._is_tagged else condition & tag(self._query.key))
+        self._is_tagged = True
+
+    def _conditions(self, stage: Stage) -> Column:
+        """The conditions of a stage, those that have branches last."""
+        routes = self._query.routes
+        for branching in self._plan.branchings:
+            members = branching.conditions
+            if branching.branches is not None and routes is not None and set(members) <= set(stage.predicates):
+                first = [self._kept_by(number) for number in stage.predicates if number not in members]
+                overall = [members.index(number) for number in stage.predicates if number in members]
+                conditions = [self._kept_by(number) for number in members]
+                return all_of([*first, branched(branching.branches, routes.types, conditions, overall)])
+        return all_of([self._kept_by(number) for number in stage.predicates])
+
+    def _join(self, stage: Stage, rest: Sequence[Stage]) -> None:
+        """Join with the keys of a stored table, such that what follows can depend on what was found."""
+        from pyspark.sql import functions as f
+
+        (number,) = stage.predicates
+        form = self._query.forms[number]
+        assert isinstance(form, LookupJoin)  # noqa: S101 - by the stage's place
+        lookup = form.lookup
+        if not rest and not self._unchecked and number in self._query.brings:
+            return  # to bring its columns is to look it up
+        names = [f"{PREFIX}{number}_key{place}" for place in range(len(lookup.on))]
+        # A column of its own tells what was found: what Spark infers of keys it takes ahead of the join.
+        found_column = f"{PREFIX}{number}_found"
+        keys = f.broadcast(lookup.table.current.keys_frame(self._frame.sparkSession, found_column, names))
+        known = all_of([f.col(column).isNotNull() for column in lookup.on])
+        if not rest and not self._unchecked and not self._reasons:  # nothing depends on it
+            if lookup.negate:
+                self._filter(known)
+            self._frame = self._frame.join(keys, _same(lookup, names), "left_anti" if lookup.negate else "left_semi")
+            return
+        self._scratch += [*names, found_column]
+        found = f.col(found_column)
+        if lookup.negate:
+            self._frame = self._frame.join(keys, _same(lookup, names), "left")
+            self._guard = None
+            self._filter(known & found.isNull())
+            self._guard = known & found.isNull()
+        else:
+            self._frame = self._frame.join(keys, _same(lookup, names), "inner")
+            self._guard = found
+
+    def _filter_in_python(self, stage: Stage, rest: Sequence[Stage]) -> None:
+        """Keep what Python predicates keep, and then conditions behind them, all in one deterministic filter."""
+        from pyspark.sql import functions as f
+
+        behind = [self._conditions(later) for later in rest]
+        self._is_tagged = True  # by the function's name
+        if rest and self._query.on_error == "raise":  # a condition behind it may still reject a row that fails
+            reason = python_column(self._query, self._plan, stage, Answer.KEEP_OR_REASON)
+            last = self._raised([reason, *map(f.col, self._reasons)])
+            kept = f.when(reason.isNull(), f.lit(False)).otherwise(all_of([*behind, last]))  # noqa: FBT003
+        else:
+            kept = python_column(self._query, self._plan, stage, Answer.KEEP)
+            behind += [self._raised(list(map(f.col, self._reasons)))] if self._unchecked or self._reasons else []
+            kept = f.when(kept, all_of(behind)).otherwise(f.lit(False)) if behind else kept  # noqa: FBT003
+        self._filter(kept)
+        self._unchecked, self._reasons = [], []
+
+    def _note_in_python(self, stage: Stage) -> None:
+        """Keep what Python predicates keep where joins or other Python predicates follow: failures wait in a column."""
+        from pyspark.sql import functions as f
+
+        if self._query.on_error != "raise":
+            self._is_tagged = True
+            self._filter(python_column(self._query, self._plan, stage, Answer.KEEP))
+            return
+        name = f"{PREFIX}{stage.predicates[0]}_reason"
+        reason = python_column(self._query, self._plan, stage, Answer.KEEP_OR_REASON, once=True)
+        if self._guard is not None:
+            reason = f.when(self._guard, reason)
+        self._frame = self._frame.withColumn(name, reason)
+        self._is_tagged = True
+        self._guard = None
+        self._filter(f.col(name).isNotNull())
+        self._guard = f.col(name).isNotNull()
+        self._reasons.append(name)
+        self._scratch.append(name)
+
+    def _check(self) -> None:
+        """Raise the errors that have waited, for rows that no predicate has rejected."""
+        from pyspark.sql import functions as f
+
+        if self._unchecked or self._reasons:
+            self._filter(self._raised(list(map(f.col, self._reasons))))
+        elif not self._is_tagged:
+            self._frame = self._frame.where(tag(self._query.key))
+
+    def _bring(self, frame: DataFrame) -> DataFrame:
+        """The kept rows with the columns of stored tables."""
+        from pyspark.sql import functions as f
+
+        for number, predicate in self._query.brings.items():
+            lookup: Any = predicate
+            names = [f"{PREFIX}{number}_key{place}" for place in range(len(lookup.on))]
+            version = lookup.table.current
+            brought = f.broadcast(version.brought_frame(frame.sparkSession, names, list(lookup.brings.values())))
+            frame = frame.join(brought, _same(lookup, names), "inner").drop(*names)
+        return frame
+
+    # ------------------------------------------------------------------------------------------- errors
+
+    def _condition(self, number: int) -> SparkCondition:
+        form = self._query.forms[number]
+        assert isinstance(form, ConditionForm)  # noqa: S101 - by the stage's place
+        order = self._plan.member_orders.get(number)
+        return form.condition if order is None else form.condition.with_members(order)
+
+    def _kept_by(self, number: int) -> Column:
+        """Whether a condition keeps a row, in the form that its place allows."""
+        condition = self._condition(number)
+        if self._query.on_error == "drop":
+            return condition.true
+        return condition.strict if self._strict_last and number == self._plan.order[-1] else condition.keeps
+
+    def _checks(self) -> list[Column]:
+        """Conditions that may raise, as written, for the rows that no condition has rejected and on which they do.
+
+        Each depends on all other conditions, so that Spark cannot evaluate it ahead of them.
+        """
+        from pyspark.sql import functions as f
+
+        if self._query.on_error != "raise" or self._strict_last:
+            return []
+        numbers = [number for number, form in enumerate(self._query.forms) if form.place is Place.SPARK]
+        checks = []
+        for number in numbers:
+            condition = self._condition(number)
+            if condition.raised is not None:
+                others = [self._condition(other).keeps for other in numbers if other != number]
+                checks.append(f.when(condition.raised, all_of([*others, condition.strict])).otherwise(f.lit(True)))  # noqa: FBT003
+        return checks
+
+    def _raised(self, reasons: Sequence[Column]) -> Column:
+        """Raises what failed: the first Python predicate as written, where several have, and then conditions."""
+        from pyspark.sql import functions as f
+
+        checked = all_of(self._unchecked) if self._unchecked else f.lit(True)  # noqa: FBT003
+        if not reasons:
+            return checked
+        first = f.least(
+            *(f.when(reason == "", f.lit(NO_REASON)).otherwise(reason) for reason in reasons), f.lit(NO_REASON)
+        )
+        failure = f.raise_error(f.substring(first, NUMBER_LETTERS, 1 << 20)).cast("boolean")
+        return f.when(first != NO_REASON, failure).otherwise(checked)
+
+
+def tag(key: str) -> Column:
+    """A condition that is always true, by which a plan tells which run it belongs to; the optimizer removes it.
+
+    Where Python comes first, the function's name tells.
+    """
+    from pyspark.sql import functions as f
+
+    return f.expr(f"'thalweg:{key}' is not null")
+
+
+def python_column(query: FilterQuery, plan: FilterPlan, stage: Stage, answer: Answer, *, once: bool = False) -> Column:
+    """The predicates of a Python stage as one function of the columns that they need.
+
+    `once` is for a column that is used in several places: Spark would call a deterministic function again in each, and
+    take it ahead of joins.
+    """
+    from pyspark.sql import functions as f
+
+    numbers = sorted(stage.predicates)
+    forms = [form for form in (query.forms[number] for number in numbers) if isinstance(form, PythonForm)]
+    names = list(dict.fromkeys([*(column for form in forms for column in form.columns), *query.quarantine_columns]))
+    codes = [code for form in forms for code in form.codes]
+    places = {id(code): len(names) + place for place, code in enumerate(codes)}
+    makers = [
+        (form.make, [names.index(column) for column in form.columns], [places[id(code)] for code in form.codes])
+        for form in forms
+    ]
+    attributes = plan.attributes if len(forms) > 1 else ()
+    brought = [name for name in attributes if name not in names]
+    everything = [*names, *("" for _ in codes), *brought]
+    spec = PassSpec(
+        key=f"{query.key}.{'-'.join(map(str, numbers))}",
+        signature=query.signature_of(numbers),
+        judges=JudgeMaker(makers),
+        columns=tuple(names),
+        policy=_policy_of_stage(query, stage),
+        folder=query.folder.url,
+        names=tuple(query.names[number] for number in numbers),
+        numbers=tuple(numbers),
+        on_error=query.on_error,
+        quarantine=query.quarantine,
+        answer=answer,
+        attributes={name: everything.index(name) for name in attributes},
+    )
+    return _udf(spec, once=once)(
+        *(f.col(name) for name in names),
+        *(code.code for code in codes),
+        *(query.routes.brought(name) for name in brought if query.routes is not None),
+    )
+
+
+def _policy_of_stage(query: FilterQuery, stage: Stage) -> PolicySpec:
+    """The policy for the predicates of one stage, which are numbered anew there."""
+    numbers = sorted(stage.predicates)
+    place = {number: at for at, number in enumerate(numbers)}
+    options: dict[str, Any] = dict(query.policy.options)
+    options["after"] = {
+        place[number]: [place[other] for other in others if other in place]
+        for number, others in options["after"].items()
+        if number in place
+    }
+    options["pinned"] = [place[number] for number in options["pinned"] if number in place]
+    options["order"] = [place[number] for number in stage.predicates]
+    if options.get("costs") is not None:
+        options["costs"] = [options["costs"][number] for number in numbers]
+    return replace(query.policy, filters=len(numbers), options=options, detector=query.detector)
+
+
+class JudgeMaker:
+    """Makes the judges of a stage, in the worker."""
+
+    def __init__(self, makers: Sequence[tuple[Any, Sequence[int], Sequence[int]]]) -> None:
+        self._makers = makers
+
+    def __call__(self) -> list[Judge]:  # noqa: D102 - the class says it
+        return [make(columns, codes) for make, columns, codes in self._makers]
+
+
+def _udf(spec: PassSpec, *, once: bool) -> Callable[..., Column]:
+    """The function that Spark calls with Arrow batches."""
+    from pyspark.sql.pandas.functions import arrow_udf
+
+    def run(batches: Iterator[Any]) -> Iterator[pa.Array]:
+        return pass_of(spec).run(batch if isinstance(batch, tuple) else (batch,) for batch in batches)
+
+    run.__name__ = f"thalweg_{spec.key}"
+    run.__annotations__ = {
+        "batches": Iterator[tuple[pa.Array, ...]],
+        "return": Iterator[pa.Array],
+    }  # as Spark reads them
+    made: Any = arrow_udf(spec.answer.spark_type)(run)  # type: ignore[call-overload]
+    function: Callable[..., Column] = made.asNondeterministic() if once else made
+    return function
+
+
+def _same(lookup: LookupPredicate, names: Sequence[str]) -> Column:
+    """Whether a row has a key, whose parts have these names."""
+    from pyspark.sql import functions as f
+
+    return reduce(
+        lambda one, other: one & other, (f.col(on) == f.col(name) for on, name in zip(lookup.on, names, strict=True))
+    )

@@ -1,0 +1,30 @@
+"""The predicates of a query, as a user writes them: one kind a file.
+
+A kind knows its columns, checks its types, and knows how it runs in Spark and in Python.
+"""
+
+from thalweg.spark.filters.predicates.base import Analysis, Predicate, as_predicate
+from thalweg.spark.filters.predicates.compound import AnyOfPredicate, NotPredicate, any_of, not_
+from thalweg.spark.filters.predicates.expression import ExpressionPredicate, expr, regex
+from thalweg.spark.filters.predicates.function import FunctionPredicate, predicate
+from thalweg.spark.filters.predicates.lookup import LookupPredicate, lookup
+from thalweg.spark.filters.predicates.prefix_match import PrefixPredicate, prefix_match
+
+__all__ = [
+    "Analysis",
+    "AnyOfPredicate",
+    "ExpressionPredicate",
+    "FunctionPredicate",
+    "LookupPredicate",
+    "NotPredicate",
+    "Predicate",
+    "PrefixPredicate",
+    "any_of",
+    "as_predicate",
+    "expr",
+    "lookup",
+    "not_",
+    "predicate",
+    "prefix_match",
+    "regex",
+]

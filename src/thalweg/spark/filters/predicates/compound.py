@@ -1,0 +1,108 @@
+"""Predicates that are made of others: disjunction and negation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from thalweg.spark.filters.conditions import Disjunction, Negation, SparkCondition
+from thalweg.spark.filters.forms import PythonForm
+from thalweg.spark.filters.predicates.base import Analysis, Predicate, as_predicate, checked_options, inherited
+from thalweg.spark.filters.worker.any_of import AnyOf
+from thalweg.spark.filters.worker.judges import Judge, NotJudge
+from thalweg.spark.filters.worker.spec import PolicySpec
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AnyOfPredicate(Predicate):
+    """Whether at least one of some predicates is true."""
+
+    alternatives: tuple[Predicate, ...]
+
+    @property
+    def members(self) -> tuple[Predicate, ...]:  # noqa: D102 - as the base has it
+        return self.alternatives
+
+    def in_spark(self, analysis: Analysis) -> SparkCondition | None:
+        """A condition, if all members are conditions."""
+        members = [member.in_spark(analysis) for member in self.members]
+        known = [member for member in members if member is not None]
+        return Disjunction.of(known) if len(known) == len(members) else None
+
+    def in_python(self, analysis: Analysis) -> PythonForm:  # noqa: D102
+        forms = [member.form_in_worker(analysis) for member in self.members]
+        return PythonForm(
+            columns=tuple(column for form in forms for column in form.columns),
+            codes=tuple(code for form in forms for code in form.codes),
+            make=partial(
+                _any_judge,
+                self.name,
+                [(form.make, len(form.columns), len(form.codes)) for form in forms],
+                PolicySpec(analysis.policy, len(forms)),
+            ),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NotPredicate(Predicate):
+    """Whether a predicate is false."""
+
+    negated: Predicate
+
+    @property
+    def members(self) -> tuple[Predicate, ...]:  # noqa: D102 - as the base has it
+        return (self.negated,)
+
+    def in_spark(self, analysis: Analysis) -> SparkCondition | None:
+        """A condition, if the negated predicate is one."""
+        negated = self.negated.in_spark(analysis)
+        return None if negated is None else Negation.of(negated)
+
+    def in_python(self, analysis: Analysis) -> PythonForm:  # noqa: D102
+        form = self.negated.form_in_worker(analysis)
+        return PythonForm(form.columns, form.codes, partial(_not_judge, self.name, form.make))
+
+
+def any_of(*members: Any, name: str | None = None, **options: Any) -> AnyOfPredicate:  # noqa: ANN401 - as in `where`
+    """Whether at least one member is true: one predicate. If it runs in Python, its inner order adapts as well.
+
+    >>> any_of("a > 1", "b > 1").name
+    'a > 1 or b > 1'
+    """
+    if len(members) == 1 and isinstance(members[0], list | tuple):
+        raise TypeError("write the members of tw.any_of one after the other: tw.any_of(a, b), or tw.any_of(*members)")
+    if len(members) < 2:  # noqa: PLR2004 - of one there is no order
+        raise ValueError("tw.any_of takes two predicates or more; a single one needs no tw.any_of")
+    predicates = tuple(map(as_predicate, members))
+    shown = name or " or ".join(predicate.name for predicate in predicates)
+    return AnyOfPredicate(name=shown, alternatives=predicates, **inherited(predicates, checked_options(options)))
+
+
+def not_(negated: Any, *, name: str | None = None, **options: Any) -> NotPredicate:  # noqa: ANN401 - as in `where`
+    """Whether a predicate is false; where it is NULL, so is this.
+
+    >>> not_("a > 1").name
+    'not (a > 1)'
+    """
+    predicate = as_predicate(negated)
+    shown = name or f"not ({predicate.name})"
+    return NotPredicate(name=shown, negated=predicate, **inherited((predicate,), checked_options(options)))
+
+
+# Makers of judges: given the places of their columns and of their codes among the columns that a worker gets.
+
+
+def _not_judge(name: str, make: Any, columns: Sequence[int], codes: Sequence[int]) -> Judge:  # noqa: ANN401
+    return NotJudge(name, make(columns, codes))
+
+
+def _any_judge(
+    name: str, members: Sequence[tuple[Any, int, int]], policy: PolicySpec, columns: Sequence[int], codes: Sequence[int]
+) -> Judge:
+    judges = []
+    for make, width, coded in members:
+        judges.append(make(columns[:width], codes[:coded]))
+        columns, codes = columns[width:], codes[coded:]
+    return AnyOf(name, judges, policy.make())

@@ -1,0 +1,92 @@
+"""Predicates that Spark evaluates: conditions in Spark SQL, Columns, and regular expressions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from thalweg.spark.filters.conditions import SparkCondition
+from thalweg.spark.filters.predicates.base import Analysis, Predicate, checked_options, is_column
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ExpressionPredicate(Predicate):
+    """A condition that Spark evaluates: text in Spark SQL, a Column, or what makes a Column of a DataFrame."""
+
+    condition: str | Column | Callable[[DataFrame], Column]
+
+    @property
+    def details(self) -> tuple[object, ...]:  # noqa: D102 - as the base has it
+        return (self.name if callable(self.condition) else str(self.condition),)
+
+    def column(self, frame: DataFrame) -> Column:
+        """The condition as a Column."""
+        from pyspark.sql import functions as f
+
+        if isinstance(self.condition, str):
+            return f.expr(self.condition)
+        if is_column(self.condition):
+            return self.condition  # type: ignore[return-value]
+        return self.condition(frame)  # type: ignore[operator]
+
+    def in_spark(self, analysis: Analysis) -> SparkCondition:  # noqa: D102
+        return analysis.condition(self)
+
+
+def expr(condition: str | Column, *, name: str | None = None, **options: Any) -> ExpressionPredicate:  # noqa: ANN401
+    """A condition in Spark SQL, or a Column, evaluated by Spark itself.
+
+    >>> expr("amount > 100").name
+    'amount > 100'
+    """
+    if not isinstance(condition, str) and not is_column(condition):
+        raise TypeError(f"tw.expr takes a condition such as 'amount > 100', or a Column, not {condition!r}")
+    if isinstance(condition, str) and not condition.strip():
+        raise ValueError("tw.expr takes a condition such as 'amount > 100', not an empty text")
+    shown = str(condition).removeprefix("Column<'").removesuffix("'>")
+    return ExpressionPredicate(name=name or shown, condition=condition, **checked_options(options))
+
+
+def regex(column: str, pattern: str, *, name: str | None = None, **options: Any) -> ExpressionPredicate:  # noqa: ANN401
+    r"""Whether a pattern, in Java's syntax, is found in a text column; evaluated by Spark itself.
+
+    >>> regex("url", r"/login\b").name
+    'url rlike /login\\b'
+    """
+    if not column or type(column) is not str:
+        raise TypeError(f"tw.regex takes a column's name first, tw.regex('url', pattern), not {column!r}")
+    if isinstance(pattern, re.Pattern):
+        raise TypeError(
+            "Spark searches with Java's patterns: write tw.regex(column, compiled.pattern), and see that it fits"
+        )
+    if not isinstance(pattern, str):
+        raise TypeError(f"tw.regex takes a pattern as text, not {pattern!r}")
+    shown = name or f"{column} rlike {pattern}"
+
+    def make(frame: DataFrame) -> Column:
+        from pyspark.sql import functions as f
+
+        _check_pattern(frame, shown, pattern)
+        return f.col(column).rlike(pattern)
+
+    return ExpressionPredicate(name=shown, condition=make, **checked_options(options))
+
+
+def _check_pattern(frame: DataFrame, name: str, pattern: str) -> None:
+    """Refuse a pattern that Java does not take; Connect learns it from Spark."""
+    if not hasattr(frame, "_jdf"):
+        return
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        frame.sparkSession.sparkContext._jvm.java.util.regex.Pattern.compile(pattern)  # type: ignore[union-attr]  # noqa: SLF001
+    except Py4JJavaError as error:
+        reason = str(error.java_exception.getDescription())
+        raise ValueError(
+            f"predicate {name!r}: {pattern!r} is no pattern in Java's syntax, which Spark uses: {reason}"
+        ) from None

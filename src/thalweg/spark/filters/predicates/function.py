@@ -1,0 +1,222 @@
+"""Predicates that are the user's own Python functions."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import CodeType
+from typing import Any, get_args, overload
+
+import pyarrow as pa  # noqa: F401 - for the doctest
+
+from thalweg.spark.filters.forms import PythonForm
+from thalweg.spark.filters.predicates.base import Analysis, Predicate, checked_after, column_names, is_column
+from thalweg.spark.filters.worker.judges import FunctionJudge, Judge, NotJudge, Takes
+
+SCALARS = (str, int, float, bool, bytes)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FunctionPredicate(Predicate):
+    """A Python function of one or more columns. It can still be called as the function it was."""
+
+    function: Callable[..., Any]
+    on: tuple[str, ...]
+    takes: Takes
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for attribute in ("__doc__", "__name__"):
+            object.__setattr__(self, attribute, getattr(self.function, attribute, None))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401, D102 - as the function has it
+        if any(map(is_column, args)):
+            raise TypeError(
+                f"predicate {self.name!r} knows its columns, on={list(self.on)}: write tw.where(df, {self.name}), or "
+                f"tw.condition({self.name}) for a Column"
+            )
+        return self.function(*args, **kwargs)
+
+    @property
+    def columns(self) -> tuple[str, ...]:  # noqa: D102 - as the base has it
+        return self.on
+
+    @property
+    def details(self) -> tuple[object, ...]:  # noqa: D102
+        return self.on, self.takes, code_digest(self.function)
+
+    def check_can_be_sent(self) -> None:
+        """Refuse a function that cannot be pickled."""
+        from pyspark.cloudpickle import dumps
+
+        try:
+            dumps(self.function)  # type: ignore[no-untyped-call]
+        except Exception as error:  # noqa: BLE001 - whatever pickling the user's objects raises
+            raise TypeError(
+                f"predicate {self.name!r} cannot be sent to workers ({error}): make what it holds inside the "
+                f"function, or keep it in a module's variable that the function fills on first use"
+            ) from None
+
+    def in_python(self, analysis: Analysis) -> PythonForm:  # noqa: D102
+        return PythonForm(self.on, (), partial(function_judge, self.name, self.function, self.takes, negate=False))
+
+
+def function_judge(
+    name: str,
+    function: Callable[..., Any],
+    takes: Takes,
+    columns: Sequence[int],
+    codes: Sequence[int],  # noqa: ARG001 - as all makers of judges
+    *,
+    negate: bool,
+) -> Judge:
+    """The judge of a function of the columns at these places."""
+    judge = FunctionJudge(name, function, takes, columns)
+    return NotJudge(name, judge) if negate else judge
+
+
+@overload
+def predicate(
+    function: Callable[..., Any],
+    *,
+    on: str | Sequence[str] | None = ...,
+    takes: Takes | None = ...,
+    name: str | None = ...,
+    cost: float | None = ...,
+    pinned: bool = ...,
+    deterministic: bool = ...,
+    after: Predicate | str | Sequence[Predicate | str] = ...,
+) -> FunctionPredicate: ...
+
+
+@overload
+def predicate(
+    *,
+    on: str | Sequence[str] | None = ...,
+    takes: Takes | None = ...,
+    name: str | None = ...,
+    cost: float | None = ...,
+    pinned: bool = ...,
+    deterministic: bool = ...,
+    after: Predicate | str | Sequence[Predicate | str] = ...,
+) -> Callable[[Callable[..., Any]], FunctionPredicate]: ...
+
+
+def predicate(
+    function: Callable[..., Any] | None = None,
+    *,
+    on: str | Sequence[str] | None = None,
+    takes: Takes | None = None,
+    name: str | None = None,
+    cost: float | None = None,
+    pinned: bool = False,
+    deterministic: bool = True,
+    after: Predicate | str | Sequence[Predicate | str] = (),
+) -> FunctionPredicate | Callable[[Callable[..., Any]], FunctionPredicate]:
+    """Make a predicate of your own function.
+
+    Parameters
+    ----------
+    on
+        The column or columns that the function takes, in order; ``"user.country"`` is a nested field. By default, the
+        names of its parameters.
+    takes
+        ``"arrow"``: Arrow arrays in, one boolean a row out. ``"numpy"`` and ``"pandas"``: the same with NumPy arrays or
+        pandas Series. ``"rows"``: the values of one row in, as a Python UDF of Spark gets them, one boolean out. By
+        default, what the function's annotations say, else Arrow. NULL, as None or a missing value, means not kept.
+    name
+        By default, the function's.
+    cost
+        What a row costs, in any unit (seconds, tokens, money). Give it for all predicates of a query or for none; if
+        none has it, time is measured.
+    pinned, deterministic
+        A pinned or non-deterministic predicate keeps its place among the others as written.
+    after
+        Predicates, or their names, that must have accepted a row before this one sees it.
+
+    Examples
+    --------
+    >>> import pyarrow.compute as pc
+    >>> @predicate(on="body")
+    ... def is_short(body):
+    ...     return pc.less(pc.utf8_length(body), 5)
+    >>> is_short.name, is_short(pa.array(["word", "sentence"])).to_pylist()
+    ('is_short', [True, False])
+    """
+    if function is None:
+        return lambda function: predicate(
+            function, on=on, takes=takes, name=name, cost=cost, pinned=pinned, deterministic=deterministic, after=after
+        )
+    if not callable(function):
+        raise TypeError(f"tw.predicate makes a predicate of a function, not of {function!r}")
+    if hasattr(function, "returnType") and hasattr(function, "func"):
+        raise TypeError("a Spark UDF is no plain function: write tw.predicate(the_udf.func, on='column', takes='rows')")
+    if takes is not None and takes not in get_args(Takes):
+        raise ValueError(f"takes is one of {', '.join(get_args(Takes))}, not {takes!r}")
+    columns = _parameter_names(function) if on is None else column_names(on, "on")
+    _check_parameters(function, columns)
+    return FunctionPredicate(
+        name=name or str(getattr(function, "__name__", type(function).__name__)),
+        cost=cost,
+        pinned=pinned,
+        deterministic=deterministic,
+        after=checked_after(after),
+        function=function,
+        on=columns,
+        takes=takes or _takes_of(function),
+    )
+
+
+def code_digest(function: Callable[..., Any]) -> str:
+    """A digest of what a function does, as far as its own code tells; empty for what has no code.
+
+    >>> code_digest(lambda x: x > 1) == code_digest(lambda x: x > 2)
+    False
+    """
+    code = getattr(function, "__code__", None)
+    return "" if code is None else hashlib.sha256(repr(_code_parts(code)).encode()).hexdigest()[:12]
+
+
+def _code_parts(code: CodeType) -> tuple[object, ...]:
+    constants = [_code_parts(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts]
+    return code.co_code, code.co_names, constants
+
+
+def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    name = getattr(function, "__name__", repr(function))
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # a builtin that does not tell
+        parameters = ()  # type: ignore[assignment]
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    if not parameters or any(parameter.kind not in plain for parameter in parameters):
+        raise TypeError(f"the columns that {name} takes cannot be told from its parameters: write on='column'")
+    return tuple(parameter.name for parameter in parameters)
+
+
+def _takes_of(function: Callable[..., Any]) -> Takes:
+    """What a function takes, by its first annotation."""
+    annotations = [str(each) for name, each in getattr(function, "__annotations__", {}).items() if name != "return"]
+    first = annotations[0] if annotations else ""
+    for mark, takes in (("ndarray", "numpy"), ("Series", "pandas"), ("Array", "arrow")):
+        if mark in first:
+            return takes  # type: ignore[return-value]
+    return "rows" if first in {str(kind) for kind in SCALARS} | {kind.__name__ for kind in SCALARS} else "arrow"
+
+
+def _check_parameters(function: Callable[..., Any], columns: tuple[str, ...]) -> None:
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # a builtin that does not tell
+        return
+    try:
+        signature.bind(*columns)
+    except TypeError:
+        name = getattr(function, "__name__", function)
+        raise TypeError(
+            f"{name} cannot take {len(columns)} column(s) {', '.join(columns)}: it is {name}{signature}. "
+            f"List in on= one column for each of its parameters"
+        ) from None

@@ -1,0 +1,206 @@
+"""A small job before the job: what conditions make of some rows of the input, and how long they take.
+
+It may take a small share of the job's time, and is not taken where it would have to run the job: above an aggregation,
+a sort, a join or a Python function the first rows cost as much as all of them.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from thalweg.spark.filters.conditions import SparkCondition, attempt, opaque_truth
+from thalweg.spark.filters.forms import SampledRows
+from thalweg.spark.plan_text import plan_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SAMPLE_ROWS = 4000
+SAMPLE_SECONDS = 3.0  # after which the job is cancelled, and the query runs without it
+SMALL_INPUT = 16 << 20  # bytes, by Spark's estimate, below which a sample is not worth its job
+LARGE_INPUT = 4 << 30  # bytes above which only the first partitions are sampled: a pass over all would take too long
+THINNING = 0.1  # of the rows, where only the first are looked at, so that neighbours do not count for one another
+PARTITION_ROWS = 2000  # of each partition
+
+RAISED = 3  # where a condition raised, besides FALSE, TRUE and UNKNOWN
+CODE_UNIT = 10**18  # a code counts this much in a number whose rest is a time in nanoseconds
+LEAST_NANOSECONDS = 5.0  # that a condition takes, whatever the clock says
+
+# Steps of a physical plan whose first rows cost little.
+FIRST_ROWS_ARE_CHEAP = re.compile(
+    r"^(Project|Filter|ColumnarToRow|RowToColumnar|Range|LocalTableScan|Scan\b.*|FileScan|BatchScan|Union|Coalesce|"
+    r"Sample|InMemoryTableScan|Subquery|ReusedSubquery|CommandResult|EmptyRelation|Generate)$"
+)
+CACHED = "InMemoryTableScan"
+STEP = re.compile(r"^[\s:+\-|]*(?:\*\s*)?(?:\(\d+\)\s*)?([A-Za-z]+)", re.MULTILINE)
+
+
+class NoSampleError(Exception):
+    """No sample was taken; the message says why."""
+
+
+def estimated_size(frame: DataFrame) -> int | None:
+    """Spark's estimate of a DataFrame's size in bytes; None where it has none."""
+    if hasattr(frame, "_jdf"):
+        size = int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))  # noqa: SLF001 - no public way
+        return size if size < 1 << 60 else None
+    return size_in(plan_text(frame, "cost"))  # Connect tells it in words only
+
+
+def size_in(explained: str) -> int | None:
+    r"""The size in bytes of the outermost step of a plan that Spark explains with statistics.
+
+    >>> size_in("Filter (id > 3), Statistics(sizeInBytes=1.5 KiB)\n+- Range, Statistics(sizeInBytes=7.8 MiB)")
+    1536
+    """
+    found = re.search(r"sizeInBytes=([0-9.]+) ([KMGTPE]?)i?B", explained)
+    if found is None or found[2] == "E":  # what Spark says of a source that it knows nothing of
+        return None
+    return int(float(found[1]) * 1024 ** " KMGTP".index(found[2] or " "))
+
+
+def costly_step(frame: DataFrame) -> str | None:
+    """A step of a DataFrame's plan that would have to run for all rows before the first one comes; None if none."""
+    physical = plan_text(frame, "simple").partition("== Physical Plan ==")[2]
+    return costly_step_in(physical.lstrip("\n").partition("\n\n")[0]) or _unfilled_cache(frame)
+
+
+def costly_step_in(physical_plan: str) -> str | None:
+    r"""The same, of the text of a physical plan.
+
+    >>> costly_step_in("*(1) Filter (id#0L > 3)\n+- *(1) Range (0, 10, step=1, splits=2)")
+    >>> costly_step_in("*(2) HashAggregate(keys=[])\n+- Exchange hashpartitioning(k#1, 200)\n   +- *(1) Range (0, 9)")
+    'HashAggregate'
+    """
+    cached_below: int | None = None  # the depth of a cache, whose rows are there, whatever made them
+    for line in physical_plan.splitlines():
+        step = STEP.match(line)
+        if step is None or (cached_below is not None and step.start(1) > cached_below):
+            continue
+        cached_below = step.start(1) if step[1] == CACHED else None
+        if step[1] != "AdaptiveSparkPlan" and not FIRST_ROWS_ARE_CHEAP.match(step[1]):
+            return step[1]
+    return None
+
+
+def _unfilled_cache(frame: DataFrame) -> str | None:
+    """A cache that the first look would fill with all rows; Connect does not tell."""
+    from py4j.protocol import Py4JError
+
+    if not hasattr(frame, "_jdf"):
+        return None
+    try:
+        leaves = frame._jdf.queryExecution().withCachedData().collectLeaves()  # noqa: SLF001 - no public way
+        for number in range(leaves.size()):
+            leaf = leaves.apply(number)
+            if leaf.nodeName().startswith("InMemoryRelation") and not leaf.cacheBuilder().isCachedColumnBuffersLoaded():
+                return "a cache that is not filled yet"
+    except (Py4JError, TypeError):
+        return None
+    return None
+
+
+def take_sample(
+    frame: DataFrame, conditions: Sequence[SparkCondition], columns: Sequence[str], size: int | None
+) -> SampledRows:
+    """Run every condition on a sample of the rows, and time it, in one Spark job.
+
+    The clock is read in the JVM between one condition and the next; the time to read it is measured and subtracted.
+    """
+    from pyspark.sql import functions as f
+
+    rows, where_from = _choose_rows(frame, size)
+    clock = f.expr("cast(java_method('java.lang.System', 'nanoTime') as bigint)")
+    # Code and time in one sum: its left side is evaluated before its right, here and now, as the clock is not
+    # deterministic. Spark may defer a condition on its own, or evaluate it ahead if it occurs twice.
+    opaque = opaque_truth(frame)
+    ticks = [
+        f.coalesce(attempt(condition.strict, opaque), f.lit(RAISED)) * f.lit(CODE_UNIT) + clock
+        for condition in conditions
+    ]
+    sampled = rows.select(
+        *(f.col(column).alias(f"c{number}") for number, column in enumerate(columns)),
+        *(clock.alias(f"start{number}") for number in range(2)),
+        *(tick.alias(f"tick{number}") for number, tick in enumerate(ticks)),
+    )
+    with _time_limit(frame):
+        table = sampled.toArrow().combine_chunks()
+    numbers = np.array([table[name].to_numpy() for name in table.column_names[len(columns) :]], np.int64)
+    codes, times = np.divmod(numbers, CODE_UNIT)
+    # The fastest quarter: the first rows run before the JVM has compiled anything.
+    steps = np.quantile(np.diff(times, axis=0), 0.25, axis=1) if table.num_rows else np.ones(len(conditions) + 1)
+    return SampledRows(
+        columns={column: table.column(number).combine_chunks() for number, column in enumerate(columns)},
+        codes=np.where(codes[2:] == RAISED, -1, codes[2:]).T,
+        seconds=np.maximum(steps[1:] - steps[0], LEAST_NANOSECONDS) * 1e-9,
+        where_from=where_from,
+    )
+
+
+@contextmanager
+def _time_limit(frame: DataFrame) -> Iterator[None]:
+    """Cancel the jobs that are started within, if they take too long."""
+    spark = frame.sparkSession
+    tag = f"thalweg-sample-{uuid.uuid4().hex[:12]}"
+    expired = threading.Event()
+
+    def cancel() -> None:
+        expired.set()
+        if hasattr(frame, "_jdf"):
+            spark.sparkContext.cancelJobsWithTag(tag)
+        else:
+            spark.interruptTag(tag)
+
+    context = spark.sparkContext if hasattr(frame, "_jdf") else None
+    (context.addJobTag if context else spark.addTag)(tag)
+    timer = threading.Timer(SAMPLE_SECONDS, cancel)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except Exception:
+        if not expired.is_set():
+            raise
+        raise NoSampleError(f"a sample took longer than {SAMPLE_SECONDS:g} seconds") from None
+    finally:
+        timer.cancel()
+        (context.removeJobTag if context else spark.removeTag)(tag)
+
+
+def _choose_rows(frame: DataFrame, size: int | None) -> tuple[DataFrame, str]:
+    """Some rows, and which they are: from as many places as can be had without reading everything."""
+    thinned = frame.sample(fraction=THINNING, seed=1)
+    if size is not None and size <= LARGE_INPUT:
+        width = sum(_width(each.dataType) for each in frame.schema.fields)
+        spread = _first_of_each_partition(thinned if size * THINNING > SAMPLE_ROWS * width else frame)
+        if spread is not None:
+            return spread, "of the first ones of every partition"
+    return thinned.limit(SAMPLE_ROWS), "of the first ones alone: not representative if the input is sorted"
+
+
+def _first_of_each_partition(frame: DataFrame) -> DataFrame | None:
+    """A limit for every partition, which ends its task early; Spark has it, but not in its public interface."""
+    from py4j.protocol import Py4JError
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
+
+    if not isinstance(frame, ClassicFrame):
+        return None
+    try:
+        spark = frame.sparkSession
+        limit = frame.limit(PARTITION_ROWS)._jdf.queryExecution().logical()  # noqa: SLF001 - of all, over one of each
+        classic = spark._jvm.org.apache.spark.sql.classic  # type: ignore[union-attr]  # noqa: SLF001
+        return ClassicFrame(classic.Dataset.ofRows(spark._jsparkSession, limit.child()), spark)  # noqa: SLF001
+    except (Py4JError, TypeError):
+        return None
+
+
+def _width(kind: Any) -> int:  # noqa: ANN401 - a Spark type
+    """How many bytes Spark thinks a value takes."""
+    return {"string": 20, "binary": 100, "integer": 4, "date": 4, "float": 4, "boolean": 1}.get(kind.typeName(), 8)

@@ -1,0 +1,73 @@
+"""What runs: one registry of all that this program has started, from which explain and metrics read.
+
+Every `tw.where`, `tw.stream` and `tw.join` has a key, which stands in its plan, and records its run under it. The keys
+in a plan lead back to the runs. Runs are found by key alone: names of predicates or queries may occur twice.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+MOST_RUNS = 1000  # that the driver remembers
+KEY_DIGITS = 12
+
+
+class Run(Protocol):
+    """What the registry holds."""
+
+    @property
+    def key(self) -> str:
+        """What the run is called in plans."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """All that is known of the run at this moment, as plain values."""
+        ...
+
+    def text(self, description: dict[str, Any]) -> str:
+        """A description for people to read."""
+        ...
+
+
+_lock = threading.Lock()
+_runs: OrderedDict[str, Run] = OrderedDict()
+_of_queries: OrderedDict[str, Run] = OrderedDict()  # by the id of the streaming query that a run drives
+
+
+def new_key() -> str:
+    """A key that no other run has."""
+    return uuid.uuid4().hex[:KEY_DIGITS]
+
+
+def record(run: Run) -> None:
+    """Remember a run, and forget the oldest one if there are too many."""
+    with _lock:
+        _keep(_runs, run.key, run)
+
+
+def find(keys: Sequence[str]) -> list[Run]:
+    """The runs with these keys, as far as this program remembers them."""
+    with _lock:
+        return [_runs[key] for key in keys if key in _runs]
+
+
+def attach(query_id: str, run: Run) -> None:
+    """Note that a streaming query runs what the run describes, although its plan does not say so."""
+    with _lock:
+        _keep(_of_queries, query_id, run)
+
+
+def attached_to(query_id: str) -> Run | None:
+    """The run that drives a streaming query, if one does."""
+    with _lock:
+        return _of_queries.get(query_id)
+
+
+def _keep(runs: OrderedDict[str, Run], key: str, run: Run) -> None:
+    runs[key] = run
+    while len(runs) > MOST_RUNS:
+        runs.popitem(last=False)
