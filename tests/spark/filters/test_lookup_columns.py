@@ -141,7 +141,7 @@ def test_streams_bring_columns_too(spark: SparkSession, tmp_path: Path, route_by
     assert sorted(tuple(row) for row in spark.read.parquet(f"{tmp_path}/out").select("id", "b").collect()) == expected
     with pytest.raises(ValueError, match=r"whose plan is fixed: write tw\.stream"):
         wanted.refresh()
-    fresh = tw.lookup(wanted.table, on="a", columns=["b"])
+    fresh = tw.lookup(pa.table({"a": [3, 4], "b": ["x", "y"]}), on="a", columns=["b"])
     driven = tw.stream(read(), fresh, tests[1], checkpoint=tmp_path / "driven", route_by=route_by)
     assert driven.to_files(tmp_path / "files", availableNow=True).awaitTermination(120)
     found = spark.read.parquet(f"{tmp_path}/files").select("id", "b").collect()

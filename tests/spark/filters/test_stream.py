@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
 import thalweg as tw
+from thalweg.spark.filters.file_sink import FileSink
 from thalweg.spark.filters.stream import FilteredStream, Replanner
 
 if TYPE_CHECKING:
@@ -70,16 +71,21 @@ def test_a_driven_stream_goes_on_after_a_restart(spark: SparkSession, files: Pat
         return tw.stream(read(spark, files), *predicates, checkpoint=tmp_path / "checkpoint", policy=policy)
 
     def write(kept: DataFrame, number: int) -> None:
-        kept.write.mode("overwrite").parquet(f"{tmp_path}/out/batch={number}")
+        write_files(kept, number)
         if number == 3:
             raise RuntimeError("the power went out")  # after the rows were written
 
+    sink = FileSink(spark, f"{tmp_path}/out", f"{tmp_path}/checkpoint", "parquet", {})
+    write_files = sink.write
+    sink.claim()
     query = describe().foreach_batch(write, availableNow=True)
     with pytest.raises(Exception, match="the power went out"):
         query.awaitTermination(120)
     query = describe().to_files(tmp_path / "out", availableNow=True)
     assert query.awaitTermination(120)
-    assert sorted(row["id"] for row in spark.read.parquet(f"{tmp_path}/out").collect()) == EXPECTED
+    written = spark.read.parquet(f"{tmp_path}/out")
+    assert written.columns == ["id", "a", "s"]
+    assert sorted(row["id"] for row in written.collect()) == EXPECTED
     about = tw.explain(query).to_dict()["wheres"][0]
     assert about["rows"] > 0
     if policy == "a-greedy":
@@ -142,7 +148,6 @@ def test_a_lookup_is_refreshed_while_a_stream_runs(spark: SparkSession, files: P
             seen[number] = {row["a"] for row in frame.collect()}
             if number == 2:
                 wanted.refresh(pa.table({"a": [2, 3]}))
-                time.sleep(1.2)  # workers look once a second
 
         place = tmp_path / f"checkpoint-{driven}"
         if driven:
@@ -181,49 +186,28 @@ def test_tw_stream_is_for_streams(spark: SparkSession, tmp_path: Path) -> None:
         tw.stream(spark.range(5), "id > 1", checkpoint=tmp_path)
 
 
-class FakeWhere:
-    """Counts samples; no Spark."""
-
-    def __init__(self) -> None:
-        self.samples = 0
-
-    def wants_sample(self) -> bool:
-        return True
-
-
 def test_looking_stays_within_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 0.0
-    where: Any = FakeWhere()
-    monkeypatch.setattr("thalweg.spark.filters.stream.gather", lambda _: None)
-    where.choose_unsampled = lambda: None
+    """With a clock and a query that are not real: a look takes a second, a micro-batch two."""
+    now, looks = 0.0, 0
+    run: Any = SimpleNamespace(query=None, plan=SimpleNamespace(evidence=None, order=()))
 
-    class Plan:
-        @staticmethod
-        def apply(frame: Any) -> Any:  # noqa: ANN401
-            return frame
+    def look(*_: Any) -> list[Any]:  # noqa: ANN401
+        nonlocal now, looks
+        now, looks = now + 1.0, looks + 1
+        return []  # no rows, hence nothing to plan by
 
-    where.plan = Plan
-    planner = Replanner(where, clock=lambda: now)
-
-    def take_sample(*_: Any) -> Any:  # noqa: ANN401
-        nonlocal now
-        now += 1.0
-        where.samples += 1
-
-        class Nothing:
-            codes = np.zeros((0, 1))
-
-        return Nothing
-
-    where.take_sample = take_sample
+    monkeypatch.setattr("thalweg.spark.filters.stream.sampled_rows", look)
+    monkeypatch.setattr("thalweg.spark.filters.stream.wants_sample", lambda _: True)
+    monkeypatch.setattr("thalweg.spark.filters.stream.lower", lambda _query, _plan, frame: frame)
+    planner = Replanner(run, clock=lambda: now)
     frame: Any = None
     for _ in range(100):
         with planner.batch(frame):
             now += 2.0
-    assert 8 <= where.samples <= 11  # a second each, of the 200 seconds that micro-batches take: a twentieth
-    before = where.samples
+    assert 8 <= looks <= 11  # a second each, of the 200 seconds that micro-batches take: a twentieth
+    before = looks
     with planner.batch(frame):
         now += 10.0  # something has changed
     with planner.batch(frame):
         now += 2.0
-    assert where.samples > before
+    assert looks > before

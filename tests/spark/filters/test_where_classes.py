@@ -15,8 +15,11 @@ import pytest
 import thalweg as tw
 from thalweg.ordering import POLICIES, AGreedy, Profile
 from thalweg.routing import ClassRouter
-from thalweg.spark.filters.learned import SUFFIX, Learned
-from thalweg.spark.filters.where import wheres_of
+from thalweg.sealed import short_digest
+from thalweg.spark import runs
+from thalweg.spark.filters.run import FilterRun
+from thalweg.spark.filters.worker.report import SUFFIX, WorkerReport
+from thalweg.spark.plan_text import keys_in_plan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -96,8 +99,9 @@ def train(folder: Path, *names: str) -> None:
     router = ClassRouter(lambda order: AGreedy(SIDES, order=order), names)
     router.learn(1 << sides, None, columns)
     assert len(router.in_use) == 1
-    learned = Learned(
+    learned = WorkerReport(
         "before",
+        short_digest([predicate.signature for predicate in predicates()]),
         NAMES,
         list(router.overall.order),
         Profile(SIDES, 10, costs=[1.0] * SIDES),
@@ -132,12 +136,11 @@ def test_classes_are_explained_and_kept(frame: DataFrame, tmp_path: Path) -> Non
     considered = ["side", "s", "text", "flag", "day"]
     train(tmp_path, *considered)
     for _ in range(2):  # the second run goes on with what the workers of the first have saved
-        kept = tw.where(frame, *predicates(), route_by="auto", state=tmp_path)
+        kept = tw.where(frame, *predicates(), route_by=considered, state=tmp_path)
         assert ids(kept) == ids(frame.where("side = 3"))
         explained = tw.explain(kept)
         routing = json.loads(json.dumps(explained.to_dict()))["wheres"][0]["routing"]
         assert routing["considered"] == considered
-        assert "write route_by='real'" in routing["left_out"]["real"]
         [stage] = routing["stages"]
         assert len(stage["classifier"]["attributes"]) == 1
         assert {tuple(one["attributes"]) for one in stage["candidates"]} >= {("side",), ("s",), ("text",), ("day",)}
@@ -147,7 +150,12 @@ def test_classes_are_explained_and_kept(frame: DataFrame, tmp_path: Path) -> Non
         text = str(explained)
         assert f"classes: {len(stage['classes']) - 1} by {stage['classifier']['attributes'][0]}" in text
         assert "gain ratio" in text
-        assert "not considered: real" in text
+    chosen = tw.explain(tw.where(frame, *predicates(), route_by="auto"))
+    routing = chosen.to_dict()["wheres"][0]["routing"]
+    assert routing["considered"] == ["side"]  # the predicates' own column
+    assert "no sample found it promising; write route_by='text'" in routing["left_out"]["text"]
+    assert "write route_by='real'" in routing["left_out"]["real"]
+    assert "not considered: real" in str(chosen)
 
 
 @pytest.mark.parametrize("policy", [one.name for one in POLICIES])
@@ -171,6 +179,12 @@ def test_wrong_columns_are_refused_before_any_job(frame: DataFrame) -> None:
 CONDITIONS = [f"s rlike '^.*s?i?d?e-[^{side}]$'" for side in range(SIDES)]
 
 
+def branches_of(kept: DataFrame) -> list[Any]:
+    [run] = runs.find(keys_in_plan(kept))
+    assert isinstance(run, FilterRun)
+    return [branching.branches for branching in run.plan.branchings if branching.branches is not None]
+
+
 @pytest.mark.parametrize("name", [*KINDS, "side", "s"])
 def test_conditions_get_a_branch_for_each_class(frame: DataFrame, tmp_path: Path, name: str) -> None:
     kept = tw.where(frame, "id >= 10", *CONDITIONS, route_by=name, sample=True, state=tmp_path)
@@ -185,11 +199,11 @@ def test_conditions_get_a_branch_for_each_class(frame: DataFrame, tmp_path: Path
     assert plan.count("RLIKE") == SIDES * len(stage["classes"])  # no branch is taken apart
     assert plan.index(">= 10") < plan.index("CASE")  # what is cheap stays ahead
     again = tw.where(frame, "id >= 10", *CONDITIONS, route_by=name, state=tmp_path)
-    assert str(wheres_of(again)[0].branches) == str(wheres_of(kept)[0].branches)  # as texts: NaN equals nothing
+    assert str(branches_of(again)) == str(branches_of(kept))  # as texts: NaN equals nothing
     assert ids(again) == ids(kept)
     other = tw.where(frame, "id >= 10", *CONDITIONS, route_by="id", state=tmp_path)
     assert "of another query" in str(tw.explain(other))
-    assert not wheres_of(other)[0].branches
+    assert not branches_of(other)
 
 
 def test_branches_are_not_made_where_they_save_nothing(frame: DataFrame) -> None:
@@ -208,7 +222,7 @@ def test_errors_do_not_depend_on_branches(frame: DataFrame) -> None:
     ]
     for on_error, route_by in (("drop", "text"), ("drop", None)):
         kept = tw.where(frame, *raising, route_by=route_by, sample=True, on_error=on_error)  # type: ignore[arg-type]
-        assert bool(wheres_of(kept)[0].branches) == (route_by is not None)
+        assert bool(branches_of(kept)) == (route_by is not None)
         assert ids(kept) == ids(frame.where("side = 3 and id % 100 > 2"))
     for route_by in ("text", None):
         with pytest.raises(Exception, match="row "):
@@ -248,7 +262,7 @@ def test_a_driven_stream_branches_and_goes_on_so_after_a_restart(
     assert len(classes) > 1
     large.write.parquet(f"{tmp_path}/in/2")
     again, _ = run()
-    assert "as learnt before the restart" in again["why"]
+    assert "as learnt" in again["why"]
     assert branches(again) == [classes]
     found = sorted(row["id"] for row in spark.read.parquet(f"{tmp_path}/out").collect())
     assert found == sorted(3 * copies * ids(frame.where("side = 3")))

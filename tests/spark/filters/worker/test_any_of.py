@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from thalweg.ordering import POLICIES, AGreedy
 from thalweg.spark.filters.worker.any_of import AnyOf
-from thalweg.spark.filters.worker.judges import FunctionJudge, View
+from thalweg.spark.filters.worker.judges import FunctionJudge
+from thalweg.spark.filters.worker.view import View
 
 OUTCOMES = (True, False, None, "fails")
 

@@ -19,8 +19,8 @@ from thalweg.spark.filters.worker.judges import (
     NotJudge,
     PredicateError,
     Takes,
-    View,
 )
+from thalweg.spark.filters.worker.view import View
 
 OUTCOMES = (True, False, None, "fails")  # of a row, by its number
 

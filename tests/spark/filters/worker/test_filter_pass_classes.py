@@ -19,9 +19,11 @@ from thalweg.ordering import AGreedy, Independent
 from thalweg.routing import RoutedPipeline
 from thalweg.routing.classifier import Cells, Classifier
 from thalweg.routing.partition import codes, numbers
-from thalweg.spark.filters.learned import SUFFIX, Learned, merge
-from thalweg.spark.filters.worker.fused import Fused, FusedSpec, PolicySpec
+from thalweg.spark.filters.worker.filter_pass import FilterPass
 from thalweg.spark.filters.worker.judges import FunctionJudge, Judge, PredicateError
+from thalweg.spark.filters.worker.quarantine import QuarantineSpec
+from thalweg.spark.filters.worker.report import SUFFIX, WorkerReport, merge
+from thalweg.spark.filters.worker.spec import Answer, PassSpec, PolicySpec
 
 OUTCOMES = (True, False, None, "fails")
 PREDICATES = 3
@@ -50,14 +52,15 @@ def judges() -> Sequence[Judge]:
     return [FunctionJudge(f"p{one}", by_bits(one), "rows", [0]) for one in range(PREDICATES)]
 
 
-def spec(state: object, policy: PolicySpec | None = None, **more: Any) -> FusedSpec:  # noqa: ANN401
+def spec(state: object, policy: PolicySpec | None = None, **more: Any) -> PassSpec:  # noqa: ANN401
     attributes = more.pop("attributes", {"a": 1, "b": 2})
-    return FusedSpec(
+    return PassSpec(
         key="query.0",
+        signature="three by bits",
         judges=judges,
         columns=("value",),
         policy=policy or PolicySpec(AGreedy, PREDICATES, {"costs": [1.0] * PREDICATES}),
-        state=str(state),
+        folder=str(state),
         names=("p0", "p1", "p2"),
         numbers=(0, 1, 2),
         attributes=attributes,
@@ -65,7 +68,7 @@ def spec(state: object, policy: PolicySpec | None = None, **more: Any) -> FusedS
     )
 
 
-def with_classes(one: Fused, columns: dict[str, pa.Array], cells: Cells) -> None:
+def with_classes(one: FilterPass, columns: dict[str, pa.Array], cells: Cells) -> None:
     """Put in a classifier by hand, under which some values have no class."""
     assert isinstance(one.pipeline, RoutedPipeline)
     router, used = one.pipeline.router, [columns["ab"[at]] for at in cells.attributes]
@@ -76,7 +79,7 @@ def with_classes(one: Fused, columns: dict[str, pa.Array], cells: Cells) -> None
     one.pipeline.warm_up([1.0] * PREDICATES, [0.0] * PREDICATES)
 
 
-def outcome(one: Fused, batches: list[tuple[pa.Array, ...]]) -> object:
+def outcome(one: FilterPass, batches: list[tuple[pa.Array, ...]]) -> object:
     """All that a run gives, or the error that it raises."""
     try:
         return [array.to_pylist() for array in one.run(batches)]
@@ -100,18 +103,18 @@ def test_answers_and_errors_are_those_without_classes(
     ]
     edges = data.draw(st.sampled_from([None, (0.0,), (-1.0, 1.0)]))
     cells = data.draw(st.sampled_from([Cells((0,), (edges,)), Cells((1, 0), (None, edges)), Cells((1,), (None,))]))
-    how: dict[str, Any] = data.draw(st.sampled_from([{}, {"on_error": "drop"}, {"puts_off_errors": True}]))
+    how: dict[str, Any] = data.draw(st.sampled_from([{}, {"on_error": "drop"}, {"answer": Answer.KEEP_OR_REASON}]))
     policy = data.draw(
         st.sampled_from([
             PolicySpec(AGreedy, PREDICATES, {"costs": [1.0] * PREDICATES}),
             PolicySpec(Independent, PREDICATES, {"p": 0.5}, BCS()),
         ])
     )  # fmt: skip
-    routed = Fused(spec(tmp_path_factory.mktemp("state"), policy, **how))
+    routed = FilterPass(spec(tmp_path_factory.mktemp("state"), policy, **how))
     with_classes(routed, {"a": columns[1], "b": columns[2]}, cells)
-    plain = Fused(spec(tmp_path_factory.mktemp("state"), policy, attributes={}, **how))
+    plain = FilterPass(spec(tmp_path_factory.mktemp("state"), policy, attributes={}, **how))
     assert outcome(routed, batches) == outcome(plain, batches)
-    assert (routed.kept, routed.failed.tolist()) == (plain.kept, plain.failed.tolist())
+    assert (routed.report().kept, routed.failed.tolist()) == (plain.report().kept, plain.failed.tolist())
 
 
 def test_quarantined_rows_are_those_without_classes(tmp_path: Path) -> None:
@@ -122,7 +125,13 @@ def test_quarantined_rows_are_those_without_classes(tmp_path: Path) -> None:
     found = []
     for name in ("routed", "plain"):
         aside = str(tmp_path / f"{name}-aside")
-        one = Fused(spec(tmp_path / name, on_error="quarantine", quarantine=aside))
+        one = FilterPass(
+            spec(
+                tmp_path / name,
+                on_error="quarantine",
+                quarantine=QuarantineSpec(aside, "run", "query", "predicate", "reason"),
+            )
+        )
         if name == "routed":
             with_classes(one, {"a": columns[1], "b": columns[2]}, Cells((0,), (None,)))
         kept = outcome(one, [columns])
@@ -131,9 +140,9 @@ def test_quarantined_rows_are_those_without_classes(tmp_path: Path) -> None:
     assert found[0][1]
 
 
-def learnt(folder: Path) -> Fused:
+def learnt(folder: Path) -> FilterPass:
     """A worker that has found classes: even rows are dropped by p0, others by p1."""
-    one = Fused(spec(folder))
+    one = FilterPass(spec(folder))
     line = one.pipeline
     assert isinstance(line, RoutedPipeline)
     line.warm_up([1.0] * PREDICATES, [0.0] * PREDICATES)
@@ -141,11 +150,11 @@ def learnt(folder: Path) -> Fused:
     columns = {"a": pa.array(side), "b": pa.array(np.zeros(1000, np.int64))}
     line.router.learn(1 << side, None, columns)
     assert line.router.in_use == ("a",)
-    one.save()
+    one._exchange.publish(one.report())  # noqa: SLF001 - as at the end of a task
     return one
 
 
-def keep(one: Fused) -> None:
+def keep(one: FilterPass) -> None:
     side = np.random.default_rng(1).integers(0, 2, 500)
     kept, failures = one.keep((pa.array(np.where(side == 0, 0b01, 0b0100)), pa.array(side), pa.array(side * 0)))
     assert not kept.any()
@@ -153,7 +162,7 @@ def keep(one: Fused) -> None:
 
 
 def test_workers_share_their_classes(tmp_path: Path) -> None:
-    first, second = learnt(tmp_path), Fused(spec(tmp_path))
+    first, second = learnt(tmp_path), FilterPass(spec(tmp_path))
     second.learn_from_others()
     line = second.pipeline
     assert isinstance(line, RoutedPipeline)
@@ -161,26 +170,29 @@ def test_workers_share_their_classes(tmp_path: Path) -> None:
     keep(second)
     assert line.evaluations == 500  # one predicate a row, from the first row on
     assert dict(line.rows_by) == {("a",): 500}
-    told = second.learned()
+    told = second.report()
     assert told.routing is not None
     assert told.routing["classifier"]["attributes"] == ["a"]
     assert sorted(one["values"] for one in told.routing["classes"]) == [[], ["0"], ["1"]]
     assert told.routing["memory_bytes"] == line.router.nbytes
     # One that has seen something takes the classes over as well.
-    third = Fused(spec(tmp_path / "elsewhere"))
+    third = FilterPass(spec(tmp_path / "elsewhere"))
     keep(third)
-    third._take_in("first", Learned.from_bytes(first.learned().to_bytes()))  # noqa: SLF001 - what sharing calls
+    report = WorkerReport.from_bytes(first.report().to_bytes())
+    (tmp_path / "elsewhere").mkdir(exist_ok=True)
+    (tmp_path / "elsewhere" / f"first{SUFFIX}").write_bytes(report.to_bytes())
+    third.learn_from_others()
     assert isinstance(third.pipeline, RoutedPipeline)
     assert third.pipeline.router.in_use == ("a",)
     keep(third)
 
 
 def test_classes_are_kept_when_runs_are_merged(tmp_path: Path) -> None:
-    old = learnt(tmp_path).learned()
+    old = learnt(tmp_path).report()
     merged = merge([old, replace(old, router=b"", at=old.at + 1)])
     (tmp_path / "next").mkdir()
     (tmp_path / "next" / f"warm{SUFFIX}").write_bytes(merged.to_bytes())
-    again = Fused(spec(tmp_path / "next"))
+    again = FilterPass(spec(tmp_path / "next"))
     again.learn_from_others()
     assert isinstance(again.pipeline, RoutedPipeline)
     assert again.pipeline.router.in_use == ("a",)
@@ -188,14 +200,14 @@ def test_classes_are_kept_when_runs_are_merged(tmp_path: Path) -> None:
 
 def test_classes_by_other_columns_are_learnt_anew_and_it_is_said(tmp_path: Path) -> None:
     learnt(tmp_path)
-    other = Fused(spec(tmp_path, attributes={"b": 2}))
+    other = FilterPass(spec(tmp_path, attributes={"b": 2}))
     other.learn_from_others()
     assert isinstance(other.pipeline, RoutedPipeline)
     assert other.pipeline.router.classifier is None
     assert "classes are learnt anew: the saved routing state is of 3 filters and the columns ['a', 'b']" in str(
-        other.learned().notes
+        other.report().notes
     )
     keep(other)
-    plain = Fused(spec(tmp_path, attributes={}))
+    plain = FilterPass(spec(tmp_path, attributes={}))
     plain.learn_from_others()
     keep(plain)

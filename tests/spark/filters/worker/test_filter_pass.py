@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from thalweg.drift import DETECTORS, Detector
 from thalweg.ordering import POLICIES, AGreedy, Policy
-from thalweg.spark.filters.learned import Learned
-from thalweg.spark.filters.worker import fused as module
-from thalweg.spark.filters.worker.fused import Fused, FusedSpec, PolicySpec, fused
+from thalweg.spark.filters.worker import filter_pass as module
+from thalweg.spark.filters.worker.filter_pass import FilterPass, pass_of
 from thalweg.spark.filters.worker.judges import FunctionJudge, Judge, PredicateError
+from thalweg.spark.filters.worker.report import WorkerReport
+from thalweg.spark.filters.worker.spec import Answer, PassSpec, PolicySpec
 
 OUTCOMES = (True, False, None, "fails")
 PREDICATES = 3
@@ -39,14 +40,15 @@ def judges() -> Sequence[Judge]:
     return [FunctionJudge(f"p{one}", by_bits(one), "rows", [0]) for one in range(PREDICATES)]
 
 
-def spec(state: str, kind: type[Policy] = AGreedy, key: str = "query.0", **more: Any) -> FusedSpec:  # noqa: ANN401
+def spec(state: str, kind: type[Policy] = AGreedy, key: str = "query.0", **more: Any) -> PassSpec:  # noqa: ANN401
     options = more.pop("options", {})
-    return FusedSpec(
+    return PassSpec(
         key=key,
+        signature="three by bits",
         judges=judges,
         columns=("value",),
         policy=PolicySpec(kind, PREDICATES, options),
-        state=state,
+        folder=state,
         names=("p0", "p1", "p2"),
         numbers=(0, 1, 2),
         **more,
@@ -76,21 +78,23 @@ orders = st.permutations(range(PREDICATES))
 def test_what_is_kept_depends_on_neither_policy_nor_order_nor_batches(
     tmp_path_factory: pytest.TempPathFactory, values: list[int], cuts: list[int], kind: type[Policy], order: list[int]
 ) -> None:
-    one = Fused(spec(str(tmp_path_factory.mktemp("state")), kind, on_error="drop", options={"order": order}))
+    one = FilterPass(spec(str(tmp_path_factory.mktemp("state")), kind, on_error="drop", options={"order": order}))
     kept = [flag for array in one.run(batches(values, cuts)) for flag in array.to_pylist()]
     assert kept == truth(values)[0]
     assert one.failed.sum() == len(truth(values)[1])
-    assert one.kept == sum(kept)
+    assert one.report().kept == sum(kept)
 
 
-@pytest.mark.parametrize("puts_off_errors", [True, False])
+@pytest.mark.parametrize("answer", Answer)
 def test_cheap_batches_are_evaluated_together_and_answered_one_by_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, puts_off_errors: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Answer
 ) -> None:
     values = np.random.default_rng(0).integers(0, 64, 5000).tolist()
     given_batches, seen = batches(values, [*range(0, 4000, 70), 4000, 4000]), list[int]()
     monkeypatch.setattr(module, "CHEAP_SECONDS", math.inf)
-    one = Fused(spec(str(tmp_path), on_error="drop", puts_off_errors=puts_off_errors))
+    one = FilterPass(
+        spec(str(tmp_path), on_error="raise" if answer is Answer.KEEP_OR_REASON else "drop", answer=answer)
+    )
     keep = one.keep
 
     def noted(columns: Sequence[pa.Array]) -> Any:  # noqa: ANN401 - as keep
@@ -100,7 +104,7 @@ def test_cheap_batches_are_evaluated_together_and_answered_one_by_one(
     monkeypatch.setattr(one, "keep", noted)
     answers = [array.to_pylist() for array in one.run(given_batches)]
     assert [len(answer) for answer in answers] == [len(columns[0]) for columns in given_batches]
-    assert [flag not in (False, None) for answer in answers for flag in answer] == truth(values)[0]
+    assert [flag in (True, "") for answer in answers for flag in answer] == truth(values)[0]
     assert max(seen[:-2]) > 7 * 70
 
 
@@ -108,7 +112,7 @@ def test_cheap_batches_are_evaluated_together_and_answered_one_by_one(
 def test_errors_depend_on_neither_policy_nor_order_nor_batches(
     tmp_path_factory: pytest.TempPathFactory, values: list[int], cuts: list[int], kind: type[Policy], order: list[int]
 ) -> None:
-    one = Fused(spec(str(tmp_path_factory.mktemp("state")), kind, options={"order": order}))
+    one = FilterPass(spec(str(tmp_path_factory.mktemp("state")), kind, options={"order": order}))
     kept, failing = truth(values)
     if not failing:
         assert [flag for array in one.run(batches(values, cuts)) for flag in array.to_pylist()] == kept
@@ -125,23 +129,26 @@ def test_errors_depend_on_neither_policy_nor_order_nor_batches(
 def test_errors_that_are_put_off_are_told(
     tmp_path_factory: pytest.TempPathFactory, values: list[int], cuts: list[int], order: list[int]
 ) -> None:
-    one = Fused(spec(str(tmp_path_factory.mktemp("state")), puts_off_errors=True, options={"order": order}))
+    one = FilterPass(
+        spec(str(tmp_path_factory.mktemp("state")), answer=Answer.KEEP_OR_REASON, options={"order": order})
+    )
     outcomes = [text for array in one.run(batches(values, cuts)) for text in array.to_pylist()]
     kept, failing = truth(values)
     assert [outcome == "" for outcome in outcomes] == kept
     assert [row for row, outcome in enumerate(outcomes) if outcome] == failing
     for row in failing:
         number = next(one for one in range(PREDICATES) if OUTCOMES[values[row] >> 2 * one & 3] == "fails")
-        assert outcomes[row] == f"{number:02d} predicate 'p{number}' failed with ValueError: row {values[row]}"
+        told = f"{number:02d} predicate 'p{number}' failed with ValueError: row {values[row]} on the row {{'value': "
+        assert outcomes[row].startswith(f"{told}{values[row]}}}")
 
 
 def test_a_worker_begins_with_what_another_has_learnt(tmp_path: Path) -> None:
     values = [0b000001] * 5 + [0b010000] * 300 + [0] * 20  # p2 drops nearly all
     options = {"costs": [1.0, 1.0, 1.0]}
-    first = Fused(spec(str(tmp_path), options=options))
+    first = FilterPass(spec(str(tmp_path), options=options))
     list(first.run(batches(values, [])))
     assert first.pipeline.policy.order[0] == 2
-    second = Fused(spec(str(tmp_path), options=options))
+    second = FilterPass(spec(str(tmp_path), options=options))
     second.learn_from_others()
     assert second.pipeline.policy.order == first.pipeline.policy.order
     assert len(second.pipeline.policy.profile) == len(first.pipeline.policy.profile)
@@ -150,9 +157,9 @@ def test_a_worker_begins_with_what_another_has_learnt(tmp_path: Path) -> None:
 
 
 def test_nothing_is_learnt_from_other_predicates(tmp_path: Path) -> None:
-    first = Fused(spec(str(tmp_path)))
+    first = FilterPass(spec(str(tmp_path)))
     list(first.run(batches([0b010000] * 300, [])))
-    other = Fused(FusedSpec("other", judges, ("value",), PolicySpec(AGreedy, 3), str(tmp_path), names=("a", "b", "c")))
+    other = FilterPass(replace(spec(str(tmp_path)), signature="other predicates"))
     other.learn_from_others()
     assert not len(other.pipeline.policy.profile)
     assert other.pipeline.policy.order == (0, 1, 2)
@@ -160,31 +167,31 @@ def test_nothing_is_learnt_from_other_predicates(tmp_path: Path) -> None:
 
 def test_damaged_state_costs_the_learning_not_the_query(tmp_path: Path) -> None:
     (tmp_path / "broken.learned").write_bytes(b"thalweg1 and then nothing")
-    one = Fused(spec(str(tmp_path), on_error="drop"))
+    one = FilterPass(spec(str(tmp_path), on_error="drop"))
     assert [array.to_pylist() for array in one.run(batches([0, 1], []))] == [[True, False]]
 
 
 def test_a_folder_that_cannot_be_written_costs_the_sharing_only(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    one = Fused(spec(str(tmp_path / "file"), on_error="drop"))
+    one = FilterPass(spec(str(tmp_path / "file"), on_error="drop"))
     assert [array.to_pylist() for array in one.run(batches([0, 1], []))] == [[True, False]]
 
 
 def test_a_process_keeps_a_query_from_task_to_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_queries", OrderedDict())
-    first = fused(spec(str(tmp_path)))
-    assert fused(spec(str(tmp_path))) is first
-    assert fused(spec(str(tmp_path), key="another.0")) is not first
-    for number in range(module.MOST_QUERIES):
-        fused(spec(str(tmp_path), key=f"more {number}"))
-    assert fused(spec(str(tmp_path))) is not first
+    monkeypatch.setattr(module, "_passes", OrderedDict())
+    first = pass_of(spec(str(tmp_path)))
+    assert pass_of(spec(str(tmp_path))) is first
+    assert pass_of(spec(str(tmp_path), key="another.0")) is not first
+    for number in range(module.MOST_PASSES):
+        pass_of(spec(str(tmp_path), key=f"more {number}"))
+    assert pass_of(spec(str(tmp_path))) is not first
 
 
 def test_what_was_learnt_survives_the_file(tmp_path: Path) -> None:
-    one = Fused(spec(str(tmp_path), on_error="drop"))
+    one = FilterPass(spec(str(tmp_path), on_error="drop"))
     list(one.run(batches(list(range(64)) * 5, [100])))
-    learned = one.learned()
-    read = Learned.from_bytes(learned.to_bytes())
+    learned = one.report()
+    read = WorkerReport.from_bytes(learned.to_bytes())
     assert read.profile.masks.tolist() == learned.profile.masks.tolist()
     assert {**vars(read), "profile": None} == {**vars(learned), "profile": None}
 
@@ -197,10 +204,10 @@ def test_the_spec_can_be_sent() -> None:
 def test_changes_in_the_data_are_reported(tmp_path: Path, detector: type[Detector] | None) -> None:
     early, late = [0b000001] * 19 + [0], [0b010000] * 19 + [0]  # p0 drops nearly all, then p2 does
     policy = PolicySpec(AGreedy, PREDICATES, {"costs": [1.0, 1.0, 1.0]}, detector() if detector else None)
-    one = Fused(replace(spec(str(tmp_path)), policy=policy))
+    one = FilterPass(replace(spec(str(tmp_path)), policy=policy))
     kept = [flag for array in one.run(batches((early * 500) + (late * 500), [5000, 10_000, 15_000])) for flag in array]
     assert sum(flag.as_py() for flag in kept) == 1000
     assert one.pipeline.policy.order[0] == 2
-    movements = [drift for drift in one.learned().drifts if drift["kind"] == "movement"]
+    movements = [drift for drift in one.report().drifts if drift["kind"] == "movement"]
     assert movements[0]["rows"] > 10_000
     assert movements[0]["dropped"] > 0
