@@ -33,7 +33,7 @@ def test_a_second_writer_is_refused(spark: SparkSession, source: Any, tmp_path: 
     first = tw.stream(source, "batch < 2", checkpoint=tmp_path / "first")
     assert first.to_files(tmp_path / "out", availableNow=True).awaitTermination(120)
     second = tw.stream(source, "batch = 2", checkpoint=tmp_path / "second")
-    with pytest.raises(ValueError, match="is written by another query, with the checkpoint .*first"):
+    with pytest.raises(ValueError, match=r"is written by another query, with the checkpoint .*first"):
         second.to_files(tmp_path / "out", availableNow=True)
     assert spark.read.parquet(f"{tmp_path}/out").count() == 14
     again = tw.stream(source, "batch < 2", checkpoint=tmp_path / "first")

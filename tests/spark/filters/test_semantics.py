@@ -65,7 +65,7 @@ def test_a_row_function_gets_what_a_udf_gets(spark: SparkSession) -> None:
     from pyspark.sql import functions as f
 
     sql = (
-        "SELECT named_struct('x', 1, 'at', timestamp'2024-05-01 23:30:00', 'more', map('k', named_struct('y', 2))) AS s,"
+        "SELECT named_struct('x', 1, 'at', timestamp'2024-05-01 23:30:00', 'm', map('k', named_struct('y', 2))) AS s,"
         " map('a', array(1, 2)) AS m, array(named_struct('z', 'q')) AS l, timestamp'2024-05-01 23:30:00' AS ts,"
         " timestamp_ntz'2024-05-01 23:30:00' AS ntz, date'2024-05-01' AS d, cast(1.50 AS decimal(9, 2)) AS c,"
         " cast('ab' AS binary) AS b, interval '1' day AS i, cast(NULL AS struct<q: int>) AS nothing"
@@ -136,7 +136,7 @@ def test_frames_of_what_cannot_be_hashed(spark: SparkSession, column: str) -> No
 
 def test_a_division_by_a_text_is_no_crash(spark: SparkSession) -> None:
     frame = spark.range(3).withColumnRenamed("id", "k")
-    with pytest.raises(Exception, match="CAST_INVALID_INPUT|DIVIDE"):
+    with pytest.raises(Exception, match=r"CAST_INVALID_INPUT|DIVIDE"):
         tw.where(frame, "k / 'abc' > 1").count()
 
 

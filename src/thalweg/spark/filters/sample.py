@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SAMPLE_ROWS = 4000
 SAMPLE_SECONDS = 3.0  # after which the job is cancelled, and the query runs without it
+CANCEL_EVERY = 0.05  # seconds
 SMALL_INPUT = 16 << 20  # bytes, by Spark's estimate, below which a sample is not worth its job
 LARGE_INPUT = 4 << 30  # bytes above which only the first partitions are sampled: a pass over all would take too long
 THINNING = 0.1  # of the rows, where only the first are looked at, so that neighbours do not count for one another
@@ -148,21 +149,20 @@ def take_sample(
 def _time_limit(frame: DataFrame) -> Iterator[None]:
     """Cancel the jobs that are started within, if they take too long."""
     spark = frame.sparkSession
-    tag = f"thalweg-sample-{uuid.uuid4().hex[:12]}"
-    expired = threading.Event()
-
-    def cancel() -> None:
-        expired.set()
-        if hasattr(frame, "_jdf"):
-            spark.sparkContext.cancelJobsWithTag(tag)
-        else:
-            spark.interruptTag(tag)
-
     context = spark.sparkContext if hasattr(frame, "_jdf") else None
+    tag = f"thalweg-sample-{uuid.uuid4().hex[:12]}"
+    done, expired = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        done.wait(SAMPLE_SECONDS)
+        while not done.is_set():  # again and again: a job that is submitted after its tag was cancelled still starts
+            expired.set()
+            (context.cancelJobsWithTag if context else spark.interruptTag)(tag)
+            done.wait(CANCEL_EVERY)
+
     (context.addJobTag if context else spark.addTag)(tag)
-    timer = threading.Timer(SAMPLE_SECONDS, cancel)
-    timer.daemon = True
-    timer.start()
+    watcher = threading.Thread(target=watch, name="thalweg-sample", daemon=True)
+    watcher.start()
     try:
         yield
     except Exception:
@@ -170,7 +170,8 @@ def _time_limit(frame: DataFrame) -> Iterator[None]:
             raise
         raise NoSampleError(f"a sample took longer than {SAMPLE_SECONDS:g} seconds") from None
     finally:
-        timer.cancel()
+        done.set()
+        watcher.join()
         (context.removeJobTag if context else spark.removeTag)(tag)
 
 

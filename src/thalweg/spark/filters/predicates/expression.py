@@ -81,12 +81,12 @@ def _check_pattern(frame: DataFrame, name: str, pattern: str) -> None:
     """Refuse a pattern that Java does not take; Connect learns it from Spark."""
     if not hasattr(frame, "_jdf"):
         return
-    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import IllegalArgumentException
 
     try:
         frame.sparkSession.sparkContext._jvm.java.util.regex.Pattern.compile(pattern)  # type: ignore[union-attr]  # noqa: SLF001
-    except Py4JJavaError as error:
-        reason = str(error.java_exception.getDescription())
+    except IllegalArgumentException as error:
+        reason = str(error).partition("\n")[0]
         raise ValueError(
             f"predicate {name!r}: {pattern!r} is no pattern in Java's syntax, which Spark uses: {reason}"
         ) from None

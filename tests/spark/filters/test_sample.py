@@ -1,0 +1,116 @@
+"""A sample costs little or is not taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import thalweg as tw
+from thalweg.spark.filters import sample as module
+from thalweg.spark.filters import where as where_module
+from thalweg.spark.filters.forms import UNTRIED_SECONDS
+from thalweg.spark.filters.sample import costly_step, costly_step_in
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SLOW = ("s rlike '[0-9]'", "s rlike '^777'")
+
+
+@pytest.fixture
+def numbers(spark: SparkSession) -> DataFrame:
+    return spark.range(4000, numPartitions=2).selectExpr("id", "id % 100 AS a", "cast(id AS string) AS s")
+
+
+@pytest.fixture
+def large_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All inputs count as large enough for a sample."""
+    monkeypatch.setattr(where_module, "SMALL_INPUT", 0)
+
+
+def notes(kept: DataFrame) -> str:
+    return str(tw.explain(kept).to_dict()["wheres"][0]["notes"])
+
+
+def identity(batches: Iterator[Any]) -> Iterator[Any]:
+    return batches
+
+
+@pytest.mark.usefixtures("large_inputs")
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda frame: frame.groupBy("s", "a").count(),
+        lambda frame: frame.sort("s"),
+        lambda frame: frame.join(frame.selectExpr("id AS other"), frame.id == 3),
+        lambda frame: frame.mapInArrow(identity, frame.schema),
+        lambda frame: frame.distinct(),
+        lambda frame: frame.repartition(3),
+        lambda frame: frame.unionAll(frame.sort("a")),
+    ],
+    ids=["aggregated", "sorted", "joined", "python", "distinct", "shuffled", "union"],
+)
+def test_the_call_does_not_run_its_input(numbers: DataFrame, make: Any) -> None:  # noqa: ANN401 - makes a frame
+    frame = make(numbers)
+    assert costly_step(frame) is not None
+    kept = tw.where(frame, *SLOW)
+    assert "no sample was taken: it would have to run the input, which has" in notes(kept)
+
+
+@pytest.mark.usefixtures("large_inputs")
+def test_a_sample_of_a_plain_input_is_taken(numbers: DataFrame) -> None:
+    for frame in (numbers, numbers.where("a > 3").select("s"), numbers.unionAll(numbers)):
+        assert costly_step(frame) is None
+        assert "sampled" in tw.explain(tw.where(frame, *SLOW)).to_dict()["wheres"][0]["why"]
+
+
+@pytest.mark.usefixtures("large_inputs")
+def test_a_cache_is_sampled_once_it_is_filled(numbers: DataFrame) -> None:
+    cached = numbers.groupBy("s").count().cache()
+    try:
+        assert "a cache that is not filled yet" in notes(tw.where(cached, *SLOW))
+        cached.count()
+        assert costly_step(cached) is None
+    finally:
+        cached.unpersist()
+
+
+def test_steps_are_read_from_the_text_of_a_plan() -> None:
+    cached = [
+        "Union",
+        ":- *(1) Project [id#1]",
+        ":  +- InMemoryTableScan [id#1]",
+        ":        +- InMemoryRelation [id#1]",
+        ":              +- *(1) HashAggregate(keys=[])",
+        "+- *(2) Range (0, 9)",
+    ]
+    assert costly_step_in("\n".join(cached)) is None
+    assert costly_step_in("*(2) Project [id#1]\n+- *(2) Sort [id#1]\n   +- FileScan parquet [id#1]") == "Sort"
+
+
+@pytest.mark.usefixtures("large_inputs")
+def test_a_sample_that_takes_too_long_is_cancelled(numbers: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SAMPLE_SECONDS", 0.01)
+    kept = tw.where(numbers, *SLOW, "java_method('java.lang.Thread', 'sleep', 30L) <> ''")
+    assert "no sample was used: a sample took longer than" in notes(kept)
+
+
+def test_a_mixed_disjunction_is_tried(numbers: DataFrame) -> None:
+    rare = tw.predicate(lambda a: np.isin(a, [1, 2]), on="a", takes="numpy", name="rare")
+    kept = tw.where(numbers, *SLOW, tw.any_of(rare, "s rlike '^9'"), sample=True)
+    lines = {line["name"]: line for line in tw.explain(kept).to_dict()["wheres"][0]["predicates"]}
+    assert lines["rare or s rlike '^9'"]["cost"] < UNTRIED_SECONDS / 10
+    assert kept.count() == numbers.where("s rlike '^777' AND (a IN (1, 2) OR s rlike '^9')").count()
+
+
+def test_the_only_condition_that_may_raise_runs_as_written(numbers: DataFrame) -> None:
+    for conditions in (("cast(s AS int) > 50", "a > 3"), ("cast(s AS int) > 50",), ("a > 3", "cast(s AS int) > 50")):
+        kept = tw.where(numbers, *conditions)
+        plan = kept._jdf.queryExecution().executedPlan().toString()  # noqa: SLF001 - what Spark makes of it
+        assert "tryeval" not in plan.lower()
+        assert kept.count() == numbers.where(" AND ".join(conditions)).count()
+    both = tw.where(numbers, "cast(s AS int) > 50", "cast(s AS int) < 90")
+    assert "tryeval" in both._jdf.queryExecution().executedPlan().toString().lower()  # noqa: SLF001
