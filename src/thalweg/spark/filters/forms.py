@@ -153,6 +153,7 @@ def disjunction(members: Sequence[NativeForm]) -> NativeForm:
             safe=not raised,
             cheap=all(one.facts.cheap for one in members),
             deterministic=all(one.facts.deterministic for one in members),
+            columns=None,
         ),
         members=tuple(members),
     )
