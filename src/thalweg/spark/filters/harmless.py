@@ -21,7 +21,7 @@ FLOATS = {"float", "double"}
 TIMES = {"timestamp", "timestamp_ntz"}
 COMPARABLE = {*INTEGERS, *FLOATS, *TIMES, "binary", "boolean", "date", "string", "void"}
 DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
-LARGEST_PRECISION = 38
+EXACT_DIGITS = 34  # of decimals: beyond, Scala rounds them, even to negate them, and may need one digit more
 EXACT_IN_DOUBLE = 1 << 53
 
 MICROSECONDS_A_DAY = 86_400_000_000
@@ -372,7 +372,7 @@ def _adds(call: Call) -> Value:
 
 def _decimal(whole: int, scale: int) -> Value:
     """A decimal whose type can hold every result, so that Spark neither rounds nor overflows."""
-    _require(whole + scale <= LARGEST_PRECISION)
+    _require(whole + scale <= EXACT_DIGITS)
     return Value(f"decimal({whole + scale},{scale})")
 
 
@@ -408,8 +408,10 @@ def _leaves_remainder(call: Call) -> Value:
 
 def _negates(call: Call) -> Value:
     (value,) = call.arguments
-    if value.type in FLOATS or DECIMAL.fullmatch(str(value.type)):
+    if value.type in FLOATS:
         return any_of_type(value.type)
+    if DECIMAL.fullmatch(str(value.type)):
+        return _decimal(*_digits(value.type))
     _require(value.type in INTEGERS or str(value.type).startswith("interval "))
     low, high = -value.high, -value.low
     if call.kind == "Abs":
