@@ -385,13 +385,23 @@ def test_conditions_that_raise_are_not_safe(spark: SparkSession, edges: DataFram
         assert [condition for condition in RAISES if error_of(edges, [condition]) is None] == []
 
 
+def test_old_calendars_overflow(spark: SparkSession, edges: DataFrame) -> None:
+    conditions = ["date_format(ts, 'yyyy-MM-dd') = 'x'", "cast(day AS string) = 'x'"]
+    with setting(spark, "spark.sql.legacy.timeParserPolicy", "LEGACY"):
+        assert len(raising(edges, conditions)) == 2
+        assert analysed(edges, conditions) == [(condition, False) for condition in conditions]
+        everyday = "s >= date_format(current_date() - 7, 'yyyy') AND s < cast(current_date() AS string)"
+        assert analysed(edges, [everyday]) == [(everyday, True)]
+
+
 @pytest.mark.parametrize("ansi", ["true", "false"])
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=6)
 def test_safe_conditions_do_not_raise(spark: SparkSession, edges: DataFrame, ansi: str, seed: int) -> None:
     source = random.Random(seed)  # noqa: S311 - no secret
     conditions = [drawn("BOOL", source.choice([2, 3, 3, 4]), source) for _ in range(BATCH)]
-    with setting(spark, "spark.sql.ansi.enabled", ansi):
+    zone = source.choice(["UTC", "America/St_Johns"])
+    with setting(spark, "spark.sql.ansi.enabled", ansi), setting(spark, "spark.sql.session.timeZone", zone):
         found = analysed(edges, conditions)
         safe = [condition for condition, is_safe in found if is_safe]
         assert raising(edges, safe) == []

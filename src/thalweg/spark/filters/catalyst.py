@@ -86,7 +86,7 @@ class Catalyst:
     def expression(self, node: Node) -> Any:  # noqa: ANN401 - an object of the JVM
         """The object of a node; None if Spark counts its nodes in another way, as it does below subqueries."""
         found = self.root.apply(node.number)
-        return found if found.getClass().getSimpleName() == node.kind else None
+        return found if found is not None and found.getClass().getSimpleName() == node.kind else None
 
     def property_of(self, node: Node, name: str) -> str | None:
         """The text of a property that the tree leaves out."""

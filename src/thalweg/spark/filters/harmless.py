@@ -288,6 +288,12 @@ def _part_of(kind: Any, outer: str, part: str) -> Any:  # noqa: ANN401 - types
     return kind[part]
 
 
+def _is_in_common_era(time: Value) -> bool:
+    """Whether a date or timestamp is far from the ends of the calendar."""
+    unit = 1 if time.type == "date" else MICROSECONDS_A_DAY
+    return time.within(COMMON_ERA[0] * unit, COMMON_ERA[1] * unit)
+
+
 def _union(values: Sequence[Value]) -> Value:
     """A value that is one of several, all of one type."""
     return Value(values[0].type, min(value.low for value in values), max(value.high for value in values))
@@ -412,7 +418,8 @@ def _negates(call: Call) -> Value:
         return any_of_type(value.type)
     if DECIMAL.fullmatch(str(value.type)):
         return _decimal(*_digits(value.type))
-    _require(value.type in INTEGERS or str(value.type).startswith("interval "))
+    if value.type not in INTEGERS:  # the smallest interval raises in every mode
+        _require(str(value.type).startswith("interval ") and value.low > any_of_type(value.type).low)
     low, high = -value.high, -value.low
     if call.kind == "Abs":
         low, high = max(low, value.low, 0), max(abs(value.low), abs(value.high))
@@ -450,12 +457,14 @@ def _casts(call: Call) -> Value:
 def cast(value: Value, target: Any) -> Value | None:  # noqa: ANN401, PLR0911 - a type; a case for each pair of types
     """The value in another type, if the cast raises for none in ANSI mode."""
     source, everything = value.type, any_of_type(target)
-    if target in (source, "string") and isinstance(source, str):
-        return value if target == source else everything if _is_comparable(source) else None
+    if source == target:
+        return value
     if source == "void":
         return everything
     if isinstance(source, dict) or isinstance(target, dict):
         return _cast_array(source, target)
+    if target == "string":
+        return everything if _is_comparable(source) and (source != "date" or _is_in_common_era(value)) else None
     if source == "boolean":
         value = Value("byte", 0, 1)
     if DECIMAL.fullmatch(source) and target in INTEGERS:
@@ -496,7 +505,7 @@ def _cast_whole(value: Value, target: str) -> Value | None:
 def _cast_time(value: Value, target: str) -> Value | None:
     """The cast of a date or a timestamp: one with all its values is too large for a timestamp or for another zone."""
     unit = 1 if value.type == "date" else MICROSECONDS_A_DAY
-    is_common = value.within(COMMON_ERA[0] * unit, COMMON_ERA[1] * unit)
+    is_common = _is_in_common_era(value)
     if target == "date" or (target in TIMES and is_common):
         if not is_common:
             return any_of_type(target)
@@ -554,14 +563,16 @@ def _days_of_interval(call: Call) -> Value:
 
 def _shifts_time(call: Call) -> Value:
     """A date or timestamp that is moved or truncated: certain only far from the ends of the calendar."""
-    (time,) = (argument for argument in call.arguments if argument.type in {"date", *TIMES})
+    times = [argument for argument in call.arguments if argument.type in {"date", *TIMES}]
+    _require(len(times) == 1)
+    time = times[0]
     unit = 1 if time.type == "date" else MICROSECONDS_A_DAY
     low, high = time.low - MARGIN * unit, time.high + MARGIN * unit
     if call.kind in MOVES:
         shift, size = call.arguments[call.kind != "TimestampAdd"], MOVES[call.kind]
         low, high = min(low, low + shift.low * size), max(high, high + shift.high * size)
     moved = Value(time.type, low, high)
-    _require(moved.within(COMMON_ERA[0] * unit, COMMON_ERA[1] * unit))
+    _require(_is_in_common_era(moved))
     return moved
 
 
@@ -576,7 +587,9 @@ def _parses(call: Call) -> Value:
 
 
 def _formats(call: Call) -> Value:
-    _require(call.arguments[0].type == "timestamp" and is_plain_time_format(call.pattern(1)))
+    (time, _) = call.arguments
+    # With `spark.sql.legacy.timeParserPolicy`, Spark converts to another calendar, in which a time can overflow.
+    _require(time.type == "timestamp" and _is_in_common_era(time) and is_plain_time_format(call.pattern(1)))
     return TEXT
 
 
