@@ -1,139 +1,198 @@
-"""What Spark's analysis tells of a condition before it runs: whether it can raise, what it costs, whether it is random.
-
-Read from Catalyst's expression tree, with lists of what is known to be harmless; of all else the worst is assumed.
-"""
+"""Reads from Spark's analysis what is known of a condition before it runs: errors, cost, determinism and columns."""
 
 from __future__ import annotations
 
 import json
 import operator
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from thalweg.spark.filters.harmless import CLOCKS, Node, Prover
+
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-# Catalyst's expressions that compare, and hence take nanoseconds; none of them raises.
+# Catalyst's expressions that take nanoseconds, as do casts between numbers; constants Spark evaluates beforehand.
 # fmt: off
-CHEAP = frozenset({
-    "Alias", "And", "AttributeReference", "Between", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "CaseWhen",
-    "Coalesce", "CommonExpressionDef", "CommonExpressionRef", "EqualNullSafe", "EqualTo", "GetStructField",
-    "GreaterThan", "GreaterThanOrEqual", "If", "In", "InSet", "IsNaN", "IsNotNull", "IsNull", "LessThan",
-    "LessThanOrEqual", "Literal", "Not", "Or", "With",
-})
-# And more that do not raise, but take longer.
-SAFE = CHEAP | {
-    "ArrayContains", "Concat", "Contains", "DayOfMonth", "EndsWith", "Hour", "Length", "Lower", "Md5", "Minute",
-    "Month", "Murmur3Hash", "Second", "Sha1", "Sha2", "Size", "StartsWith", "StringTrim", "StringTrimLeft",
-    "StringTrimRight", "Substring", "Upper", "XxHash64", "Year",
+CHEAP = {
+    "Abs", "Add", "Alias", "And", "AttributeReference", "Between", "BitwiseAnd", "BitwiseNot", "BitwiseOr",
+    "BitwiseXor", "CaseWhen", "Coalesce", "CommonExpressionDef", "CommonExpressionRef", "DateAdd", "DateDiff",
+    "DateSub", "Divide", "EqualNull", "EqualNullSafe", "EqualTo", "GetStructField", "GreaterThan",
+    "GreaterThanOrEqual", "If", "In", "IntegralDivide", "IsNaN", "IsNotNull", "IsNull", "LessThan", "LessThanOrEqual",
+    "Multiply", "Not", "NullIf", "NullIfResult", "Nvl", "Nvl2", "Or", "Pmod", "Remainder", "Subtract", "UnaryMinus",
+    "With",
 }
 # fmt: on
-DIVISIONS = frozenset({"Divide", "IntegralDivide", "Pmod", "Remainder"})  # they raise for a divisor of zero
-PATTERNS = frozenset({"Like", "RLike"})  # they raise for a malformed pattern
-WIDENING = {  # casts that always succeed
-    "byte": {"short", "integer", "long", "float", "double"},
-    "short": {"integer", "long", "float", "double"},
-    "integer": {"long", "float", "double"},
-    "long": {"float", "double"},
-    "float": {"double"},
-    "date": {"timestamp"},
-}
-# Where there is no access to the tree, functions whose value is not a function of the row, by name.
-RANDOM = re.compile(
-    r"\b(rand|randn|random|uuid|shuffle|randstr|uniform|monotonically_increasing_id|spark_partition_id|input_file_name|"
-    r"reflect|java_method)\("
-)
+NUMBER = re.compile(r"byte|short|integer|long|float|double|decimal\(.*\)")
+ATTRIBUTE = re.compile(r"(.*)#(\d+)L?(-T\d+ms)?", re.DOTALL)  # as Spark writes it: name, number, type, watermark
+SEPARATOR = "\0"  # occurs in no name
 
 
 @dataclass(frozen=True)
 class Facts:
     """What is known of a condition without running it."""
 
-    safe: bool  # it cannot raise
-    cheap: bool  # it takes nanoseconds
+    safe: bool  # it cannot raise, on any row of any data of these types, under the session's settings
+    cheap: bool  # it takes nanoseconds: comparisons of columns and constants
     deterministic: bool
-    columns: tuple[str, ...] | None = None  # that it reads, None where they cannot be told
-
-
-@dataclass(frozen=True)
-class Node:
-    """An expression in Catalyst's tree."""
-
-    kind: str
-    about: dict[str, Any]
-    children: tuple[Node, ...]
+    columns: tuple[str, ...] | None  # the frame's top-level columns that it reads; None where names cannot tell them
 
 
 def facts_of(frame: DataFrame, conditions: Sequence[Column]) -> list[Facts]:
-    """What is known of conditions on a DataFrame. Spark refuses those that it cannot analyse."""
+    """What is known of conditions on a DataFrame. Spark refuses conditions that it cannot analyse."""
     if not conditions:
         return []
     filtered = frame.where(reduce(operator.and_, conditions))
-    if not hasattr(filtered, "_jdf"):  # Connect: the tree is at the other end
-        _ = filtered.schema  # analyse it now
-        return [Facts(safe=False, cheap=False, deterministic=not RANDOM.search(str(one))) for one in conditions]
-    together = filtered._jdf.queryExecution().analyzed().condition()  # noqa: SLF001 - no public way to the plan
-    trees = _parts(_tree(iter(json.loads(together.toJSON()))), len(conditions))
-    # Spark knows of all of them at once whether they are deterministic; only if not, each has to be asked.
-    is_one_random = not together.deterministic()
-    return [
-        Facts(
-            safe=_all(tree, SAFE),
-            cheap=_all(tree, CHEAP),
-            deterministic=not _is_python(tree) and not (is_one_random and _is_random(frame, condition)),
+    if not hasattr(filtered, "_jdf"):  # Connect: the tree is at the server
+        from thalweg.spark.filters.connect import is_simple_test, may_be_random
+
+        _ = filtered.schema  # analyse the conditions now
+        simple = [is_simple_test(frame, condition) for condition in conditions]
+        return [
+            Facts(safe=is_simple, cheap=is_simple, deterministic=not may_be_random(condition), columns=None)
+            for is_simple, condition in zip(simple, conditions, strict=True)
+        ]
+    conjunction = _condition_of(filtered._jdf.queryExecution().analyzed())  # noqa: SLF001 - no public way to the plan
+    catalyst = Catalyst(frame.sparkSession._jvm, conjunction)  # noqa: SLF001 - as above
+    prover = Prover(catalyst.fold, catalyst.property_of)
+    names = _names_of_columns(frame)
+    is_all_deterministic = conjunction.deterministic()
+    facts = []
+    for tree in _operands(tree_of(conjunction.toJSON()), len(conditions)):
+        safe = prover.is_harmless(tree)
+        facts.append(
+            Facts(
+                safe=safe,
+                cheap=safe and _is_cheap(tree),
+                deterministic=not _runs_python(tree)
+                and (is_all_deterministic or catalyst.property_of(tree, "deterministic") == "True"),
+                columns=_columns(tree, names),
+            )
         )
-        for tree, condition in zip(trees, conditions, strict=True)
-    ]
+    return facts
 
 
-def _is_random(frame: DataFrame, condition: Column) -> bool:
-    plan = frame.where(condition)._jdf.queryExecution().analyzed()  # noqa: SLF001 - as above
-    return not plan.condition().deterministic()
+@dataclass(frozen=True)
+class Catalyst:
+    """Spark's own objects behind a tree; where a version has other objects, the answers are None."""
+
+    jvm: Any
+    root: Any
+
+    def expression(self, node: Node) -> Any:  # noqa: ANN401 - an object of the JVM
+        """The object of a node; None if Spark counts its nodes in another way, as it does below subqueries."""
+        found = self.root.apply(node.number)
+        return found if found is not None and found.getClass().getSimpleName() == node.kind else None
+
+    def property_of(self, node: Node, name: str) -> str | None:
+        """The text of a property that the tree leaves out."""
+        from py4j.protocol import Py4JError
+
+        try:
+            expression = self.expression(node)
+            value = getattr(expression, name)() if expression is not None else None
+        except Py4JError:
+            return None
+        return None if value is None else str(value if isinstance(value, str | bool) else value.toString())
+
+    def fold(self, node: Node) -> Node | None:
+        """The value of a constant expression, evaluated by the rules of Spark's optimizer; None if it raises."""
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        packages = self.jvm.org.apache.spark.sql.catalyst
+        try:
+            expression = self.expression(node)
+            if expression is None:
+                return None
+            plan = packages.plans.logical.Filter(expression, packages.plans.logical.OneRowRelation())
+            for rule in (packages.optimizer.ReplaceExpressions, packages.optimizer.ConstantFolding):
+                plan = rule.apply(plan)
+            return tree_of(plan.condition().toJSON())
+        except (Py4JError, PySparkException, TypeError):  # a missing class is a package, which cannot be called
+            return None
 
 
-def _parts(conjunction: Node, count: int) -> list[Node]:
-    """The conditions that were put together, one after the other."""
-    if count == 1:
-        return [conjunction]
-    left, right = conjunction.children
-    return [*_parts(left, count - 1), right]
+def tree_of(text: str) -> Node:
+    """The tree that Catalyst wrote as a JSON list, in which every node comes before its children.
+
+    >>> tree_of('[{"class": "a.Not", "num-children": 1}, {"class": "a.Literal", "num-children": 0}]').children[0].kind
+    'Literal'
+    """
+    listed = json.loads(text)
+    trees: list[Node] = []  # of what follows in the list, the next one last
+    for number in range(len(listed) - 1, -1, -1):
+        fields = listed[number]
+        children = tuple(trees.pop() for _ in range(fields["num-children"]))
+        trees.append(Node(fields["class"].rpartition(".")[2], fields, children, number))
+    return trees.pop()
 
 
-def _tree(nodes: Iterator[dict[str, Any]]) -> Node:
-    """The tree of a list in which every node comes before its children."""
-    about = next(nodes)
-    children = tuple(_tree(nodes) for _ in range(about["num-children"]))
-    return Node(about["class"].rpartition(".")[2], about, children)
+def _condition_of(plan: Any) -> Any:  # noqa: ANN401 - objects of the JVM
+    """The condition of the topmost filter: above it, Spark removes columns that it added for the condition alone."""
+    while plan.getClass().getSimpleName() != "Filter":
+        plan = plan.child()
+    return plan.condition()
 
 
-def _all(node: Node, known: frozenset[str]) -> bool:
-    """Whether an expression and all below it are known, or harmless as they stand there."""
-    return _is_harmless(node, known) and all(_all(child, known) for child in node.children)
+def _operands(conjunction: Node, count: int) -> list[Node]:
+    """The conditions that were put together by AND, from left to right."""
+    operands: list[Node] = []
+    for _ in range(count - 1):
+        conjunction, right = conjunction.children
+        operands.append(right)
+    return [conjunction, *reversed(operands)]
 
 
-def _is_harmless(node: Node, known: frozenset[str]) -> bool:
-    if node.kind == "Cast":
-        return _always_succeeds(node)
-    if node.kind in DIVISIONS:
-        divisor = node.children[1]
-        while divisor.kind == "Cast":
-            divisor = divisor.children[0]
-        return divisor.kind == "Literal" and float(divisor.about["value"] or 0) != 0
-    if node.kind in PATTERNS:
-        return known is SAFE and node.children[1].kind == "Literal"
-    return node.kind in known
+def _nodes(tree: Node) -> Iterator[Node]:
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(node.children))
 
 
-def _always_succeeds(cast: Node) -> bool:
-    child = cast.children[0]
-    source, target = child.about.get("dataType"), cast.about["dataType"]
-    if child.kind == "Literal" or target in (source, "string"):  # a type may be a dictionary, hence no set
+def _is_cheap(tree: Node) -> bool:
+    if all(node.kind == "Literal" or node.kind in CLOCKS for node in _nodes(tree) if not node.children):
         return True
-    return isinstance(source, str) and target in WIDENING.get(source, set())
+    return (tree.kind in CHEAP or _is_cheap_cast(tree)) and all(map(_is_cheap, tree.children))
 
 
-def _is_python(node: Node) -> bool:
-    return "PythonUDF" in node.kind or any(_is_python(child) for child in node.children)
+def _is_cheap_cast(tree: Node) -> bool:
+    """Whether an expression is a cast to a number that reads no text."""
+    if tree.kind != "Cast" or not NUMBER.fullmatch(str(tree.fields["dataType"])):
+        return False
+    return all(node.fields.get("dataType") != "string" for node in _nodes(tree))
+
+
+def _runs_python(tree: Node) -> bool:
+    return any("PythonUDF" in node.kind for node in _nodes(tree))
+
+
+def _names_of_columns(frame: DataFrame) -> dict[int, str]:
+    """The names of a DataFrame's columns by Catalyst's numbers, without names that mean more than one column."""
+    from py4j.protocol import Py4JError
+
+    try:
+        listed = frame._jdf.queryExecution().analyzed().output().mkString(SEPARATOR)  # noqa: SLF001 - as above
+    except Py4JError:
+        return {}
+    found = [match for match in map(ATTRIBUTE.fullmatch, listed.split(SEPARATOR)) if match]
+    names = [match[1] for match in found]
+    keys = [name.lower() for name in names]
+    if len(set(keys)) < len(set(names)) and frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
+        keys = names
+    counts = Counter(keys)
+    return {int(match[2]): match[1] for match, key in zip(found, keys, strict=True) if counts[key] == 1}
+
+
+def _columns(tree: Node, names: dict[int, str]) -> tuple[str, ...] | None:
+    """The names of the columns that a condition reads, each once, in the order in which they occur."""
+    numbers = [node.fields["exprId"]["id"] for node in _nodes(tree) if node.kind == "AttributeReference"]
+    if any(number not in names for number in numbers):
+        return None
+    return tuple(dict.fromkeys(names[number] for number in numbers))
