@@ -22,6 +22,10 @@ def source(spark: SparkSession, tmp_path: Path) -> DataFrame:
     return stream.parquet(f"{tmp_path}/in/*")
 
 
+def collect(kept: DataFrame, _: int) -> None:
+    kept.collect()
+
+
 even = tw.predicate(lambda id: id % 2 == 0, takes="numpy", name="even")  # noqa: A006
 
 
@@ -32,7 +36,7 @@ def test_every_micro_batch_is_told(spark: SparkSession, source: DataFrame, tmp_p
     metrics = tw.Metrics(spark, told.append)
     if driven:
         stream = tw.stream(source, even, checkpoint=tmp_path / "checkpoint")
-        query: Any = stream.foreach_batch(lambda kept, _: kept.collect(), availableNow=True)
+        query: Any = stream.foreach_batch(collect, availableNow=True)
     else:
         writer = tw.where(source, even).writeStream.format("noop")
         query = writer.option("checkpointLocation", f"{tmp_path}/c").trigger(availableNow=True).start()
@@ -52,7 +56,7 @@ def test_an_error_of_the_function_is_told(
     metrics = tw.Metrics(spark, fails)
     with caplog.at_level(logging.ERROR):
         stream = tw.stream(source, even, checkpoint=tmp_path / "checkpoint")
-        query = stream.foreach_batch(lambda kept, _: kept.collect(), availableNow=True)
+        query = stream.foreach_batch(collect, availableNow=True)
         assert query.awaitTermination(120)
         with pytest.raises(ZeroDivisionError, match="of batch 0"):
             metrics.close()

@@ -7,10 +7,15 @@ import pytest
 
 from thalweg.spark.filters.catalyst import Catalyst, facts_of
 from thalweg.spark.filters.harmless import Node
-from thalweg.spark.filters.native import condition_of, estimated_size, sample_rows
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+
+def condition_of(text: str) -> Column:
+    from pyspark.sql import functions as f
+
+    return f.expr(text)
 
 
 @pytest.fixture
@@ -149,28 +154,3 @@ def test_what_is_random_is_known(frame: DataFrame) -> None:
     assert [fact.deterministic for fact in facts] == [True, False, False, True]
     assert [fact.cheap for fact in facts] == [True, False, False, True]
     assert facts_of(frame, []) == []
-
-
-def test_a_sample_says_what_each_condition_does(frame: DataFrame) -> None:
-    conditions = [condition_of(text) for text in ("id % 2 = 0", "if(id = 7, null, id > 5)", "cast(s || if(id = 9, 'x', '') as int) >= 0")]  # noqa: E501 # fmt: skip
-    sampled = sample_rows(frame, conditions, ["id", "nested.x"], estimated_size(frame))
-    ids = sampled.columns["id"].to_pylist()
-    assert len(ids) == 3000  # as small as that, all of them
-    assert sampled.columns["nested.x"].to_pylist() == ids
-    assert sampled.codes[:, 0].tolist() == [1 if number % 2 == 0 else 0 for number in ids]
-    assert sampled.codes[:, 1].tolist() == [2 if number == 7 else int(number > 5) for number in ids]
-    assert sampled.codes[:, 2].tolist() == [-1 if number == 9 else 1 for number in ids]
-    assert (sampled.seconds > 0).all()
-    assert sampled.how == "of the first ones of every partition"
-
-
-def test_a_large_input_is_sampled_at_its_front(frame: DataFrame) -> None:
-    sampled = sample_rows(frame, [condition_of("id >= 0")], ["id"], None)
-    assert 0 < len(sampled.codes) < 600
-    assert "not representative if the input is sorted" in sampled.how
-
-
-def test_an_empty_input_is_no_trouble(frame: DataFrame) -> None:
-    sampled = sample_rows(frame.where("id < 0"), [condition_of("id >= 0")], ["id"], None)
-    assert len(sampled.codes) == 0
-    assert (sampled.seconds > 0).all()

@@ -36,7 +36,7 @@ def cycle() -> list[Any]:
     return [first, tw.predicate(lambda a: a > 1, on="a", name="second", after="first")]
 
 
-CASES: tuple[tuple[Callable[[DataFrame], object], type[Exception], str], ...] = (
+CASES: tuple[tuple[Callable[[Any], object], type[Exception], str], ...] = (
     (lambda df: tw.where(df, udf_object()), TypeError, r"is a Spark UDF: pass the Column that it gives, tw\.where"),
     (lambda _: tw.predicate(udf_object(), on="a"), TypeError, r"write tw\.predicate\(the_udf\.func"),
     (lambda df: tw.where(df.toPandas(), "a > 1"), TypeError, r"one of pandas: write spark\.createDataFrame\(df\)"),
@@ -51,12 +51,12 @@ CASES: tuple[tuple[Callable[[DataFrame], object], type[Exception], str], ...] = 
     (lambda _: tw.expr("a > 1", pined=True), TypeError, "no option 'pined' of a predicate; did you mean 'pinned'"),
     (lambda df: df.a & rare, TypeError, r"is no Column: write tw\.where\(df, column, predicate\)"),
     (lambda df: rare & df.a, TypeError, r"write tw\.where\(df, a, b\) for both"),
-    (lambda df: tw.where(df, rare and "a > 1"), TypeError, "a predicate, neither true nor false"),
+    (lambda df: tw.where(df, bool(rare)), TypeError, "a predicate, neither true nor false"),
     (
-        lambda _: tw.regex("s", re.compile("x")),
+        lambda _: tw.regex("s", re.compile("x")),  # type: ignore[arg-type]
         TypeError,
         r"Java's patterns: write tw\.regex\(column, compiled\.pattern",
-    ),  # type: ignore[arg-type]
+    ),
     (
         lambda df: tw.where(df, tw.regex("s", "(?P<x>a)")),
         ValueError,

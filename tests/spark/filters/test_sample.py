@@ -11,8 +11,10 @@ import pytest
 import thalweg as tw
 from thalweg.spark.filters import sample as module
 from thalweg.spark.filters import where as where_module
+from thalweg.spark.filters.catalyst import Facts
+from thalweg.spark.filters.conditions import SparkCondition
 from thalweg.spark.filters.forms import UNTRIED_SECONDS
-from thalweg.spark.filters.sample import costly_step, costly_step_in
+from thalweg.spark.filters.sample import costly_step, costly_step_in, estimated_size, take_sample
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -114,3 +116,39 @@ def test_the_only_condition_that_may_raise_runs_as_written(numbers: DataFrame) -
         assert kept.count() == numbers.where(" AND ".join(conditions)).count()
     both = tw.where(numbers, "cast(s AS int) > 50", "cast(s AS int) < 90")
     assert "tryeval" in both._jdf.queryExecution().executedPlan().toString().lower()  # noqa: SLF001
+
+
+def strictly(text: str) -> SparkCondition:
+    from pyspark.sql import functions as f
+
+    return SparkCondition(f.expr(text), Facts(safe=False, cheap=False, deterministic=True))
+
+
+@pytest.fixture
+def plain(spark: SparkSession) -> DataFrame:
+    return spark.range(3000).selectExpr("id", "cast(id AS string) AS s", "named_struct('x', id) AS nested")
+
+
+def test_a_sample_says_what_each_condition_does(plain: DataFrame) -> None:
+    conditions = [strictly(text) for text in ("id % 2 = 0", "if(id = 7, null, id > 5)", "cast(s || if(id = 9, 'x', '') as int) >= 0")]  # noqa: E501 # fmt: skip
+    sampled = take_sample(plain, conditions, ["id", "nested.x"], estimated_size(plain))
+    ids = sampled.columns["id"].to_pylist()
+    assert len(ids) == 3000  # as small as that, all of them
+    assert sampled.columns["nested.x"].to_pylist() == ids
+    assert sampled.codes[:, 0].tolist() == [1 if number % 2 == 0 else 0 for number in ids]
+    assert sampled.codes[:, 1].tolist() == [2 if number == 7 else int(number > 5) for number in ids]
+    assert sampled.codes[:, 2].tolist() == [-1 if number == 9 else 1 for number in ids]
+    assert (sampled.seconds > 0).all()
+    assert sampled.where_from == "of the first ones of every partition"
+
+
+def test_a_large_input_is_sampled_at_its_front(plain: DataFrame) -> None:
+    sampled = take_sample(plain, [strictly("id >= 0")], ["id"], None)
+    assert 0 < len(sampled.codes) < 600
+    assert "not representative if the input is sorted" in sampled.where_from
+
+
+def test_an_empty_input_is_no_trouble(plain: DataFrame) -> None:
+    sampled = take_sample(plain.where("id < 0"), [strictly("id >= 0")], ["id"], None)
+    assert len(sampled.codes) == 0
+    assert (sampled.seconds > 0).all()

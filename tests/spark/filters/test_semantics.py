@@ -77,9 +77,9 @@ def test_a_row_function_gets_what_a_udf_gets(spark: SparkSession) -> None:
         expected = frame.select(told(*frame.columns)).first()[0]  # type: ignore[index]
         same = tw.predicate(lambda *values: repr(values) == expected, on=frame.columns, takes="rows", name="same")
         assert tw.where(frame, same).count() == 1
-        hour = tw.predicate(lambda ts: ts.hour == local.hour, on="ts", takes="rows", name="hour")
         instant = frame.select(f.unix_timestamp("ts")).first()[0]  # type: ignore[index]
         local = dt.datetime.fromtimestamp(instant)  # noqa: DTZ006 - naive and local is the point
+        hour = tw.predicate(lambda ts: ts.hour == local.hour, on="ts", takes="rows", name="hour")
         assert tw.where(frame, hour).count() == 1
     finally:
         spark.conf.unset("spark.sql.session.timeZone")

@@ -39,7 +39,8 @@ class Facts:
     safe: bool  # it cannot raise, on any row of any data of these types, under the session's settings
     cheap: bool  # it takes nanoseconds: comparisons of columns and constants
     deterministic: bool
-    columns: tuple[str, ...] | None  # the frame's top-level columns that it reads; None where names cannot tell them
+    columns: tuple[str, ...] | None = None  # the top-level columns that it reads; None where names cannot tell them
+    not_null: tuple[str, ...] = ()  # columns that are not NULL where it is true; told of conditions that may raise
 
 
 def facts_of(frame: DataFrame, conditions: Sequence[Column]) -> list[Facts]:
@@ -71,6 +72,7 @@ def facts_of(frame: DataFrame, conditions: Sequence[Column]) -> list[Facts]:
                 deterministic=not _runs_python(tree)
                 and (is_all_deterministic or catalyst.property_of(tree, "deterministic") == "True"),
                 columns=_columns(tree, names),
+                not_null=() if safe else tuple(dict.fromkeys(_not_null(tree, catalyst, names))),
             )
         )
     return facts
@@ -188,6 +190,16 @@ def _names_of_columns(frame: DataFrame) -> dict[int, str]:
         keys = names
     counts = Counter(keys)
     return {int(match[2]): match[1] for match, key in zip(found, keys, strict=True) if counts[key] == 1}
+
+
+def _not_null(tree: Node, catalyst: Catalyst, names: dict[int, str]) -> Iterator[str]:
+    """The columns of which a NULL makes the whole condition NULL, as Spark infers them for the data's source."""
+    if tree.kind == "AttributeReference":
+        if tree.fields["exprId"]["id"] in names:
+            yield names[tree.fields["exprId"]["id"]]
+    elif catalyst.property_of(tree, "nullIntolerant") == "True":
+        for child in tree.children:
+            yield from _not_null(child, catalyst, names)
 
 
 def _columns(tree: Node, names: dict[int, str]) -> tuple[str, ...] | None:

@@ -52,7 +52,7 @@ class SparkCondition:
     @cached_property
     def true(self) -> Column:
         """Whether the condition is true."""
-        return self.strict if self.attempt is None else self.attempt == TRUE
+        return self.strict if self.attempt is None else all_of([*self._not_null, self.attempt == TRUE])
 
     @cached_property
     def false(self) -> Column:
@@ -69,7 +69,16 @@ class SparkCondition:
         """True where the condition is, and where it raises: another predicate may still reject the row."""
         from pyspark.sql import functions as f
 
-        return self.strict if self.attempt is None else f.coalesce(self.attempt, f.lit(TRUE)) == TRUE
+        if self.attempt is None:
+            return self.strict
+        return all_of([*self._not_null, f.coalesce(self.attempt, f.lit(TRUE)) == TRUE])
+
+    @property
+    def _not_null(self) -> list[Column]:
+        """What Spark would infer of the condition as written, and hand to the data's source."""
+        from pyspark.sql import functions as f
+
+        return [f.col(quoted(name)).isNotNull() for name in self.facts.not_null]
 
     @property
     def code(self) -> Column:

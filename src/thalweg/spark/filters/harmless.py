@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from thalweg.spark.filters.patterns import is_plain_time_format, is_tame_regex, is_valid_like
+from thalweg.spark.filters.patterns import is_plain_time_format, is_valid_like, is_valid_regex
 
 # Spark's data types are taken as JSON writes them: a name, or a dictionary for arrays, maps and structs.
 INTEGERS = {"byte": 8, "short": 16, "integer": 32, "long": 64}  # and their bits
@@ -619,7 +619,7 @@ def _matches_like(call: Call) -> Value:
 
 
 def _matches_regex(call: Call) -> Value:
-    _require(call.arguments[0].type == "string" and is_tame_regex(call.pattern(1)))
+    _require(call.arguments[0].type == "string" and is_valid_regex(call.pattern(1)))
     return BOOLEAN if call.kind == "RLike" else Value({"type": "array", "elementType": "string", "containsNull": False})
 
 
