@@ -37,7 +37,7 @@ def test_strategies_keep_the_same_rows_and_adapting_pays() -> None:
     for phase in range(len(PHASES)):
         rows = np.arange(phase * PHASE_ROWS, phase * PHASE_ROWS + 40_000)
         batches = [pa.record_batch([rows[start : start + 10_000]], ["value"]) for start in range(0, 40_000, 10_000)]
-        for line in run_strategies(batches):
+        for line in run_strategies(batches, clock=lambda: 0.0):
             (row,) = line.to_pylist()
             for measure in ("tuples", "evaluations", "kept"):
                 totals[row["strategy"], row["phase"], measure] += row[measure]

@@ -37,7 +37,7 @@ class Machine:
             capture_output=True,
             text=True,
             check=False,
-            timeout=30,
+            timeout=120,
         )
 
     def calls(self, program: str) -> list[str]:

@@ -8,6 +8,7 @@ stream. Filters come in correlated pairs, and every so many rows their drop rate
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -72,14 +73,14 @@ def phase_of(rows: Integers) -> Integers:
 _pipelines: dict[str, Pipeline] = {}  # in each worker process: what it has learnt stays from task to task
 
 
-def pipeline(strategy: str, phase: int) -> Pipeline:
+def pipeline(strategy: str, phase: int, clock: Callable[[], float] = time.perf_counter) -> Pipeline:
     """The worker's pipeline of a strategy; the optimum knows each phase beforehand, so it has one for each."""
     key = f"{strategy} {phase}" if strategy == OPTIMAL else strategy
     if key not in _pipelines:
         kinds: dict[str, type[Policy]] = {Independent.name: Independent, AGreedy.name: AGreedy}
         order = optimal_of(phase) if strategy == OPTIMAL else None
         policy = kinds.get(strategy, AsWritten)(FILTERS, order=order)
-        _pipelines[key] = Pipeline(policy, [keeps(one) for one in range(FILTERS)])
+        _pipelines[key] = Pipeline(policy, [keeps(one) for one in range(FILTERS)], clock=clock)
     return _pipelines[key]
 
 
@@ -90,14 +91,16 @@ def optimal_of(phase: int) -> tuple[int, ...]:
     return optimal_order(masks, np.ones(FILTERS))
 
 
-def run_strategies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def run_strategies(
+    batches: Iterable[pa.RecordBatch], clock: Callable[[], float] = time.perf_counter
+) -> Iterator[pa.RecordBatch]:
     """Worker side: every strategy filters every row; a line of counts each."""
     for batch in batches:
         rows = batch.column("value").to_numpy()
         for phase in np.unique(phase_of(rows)).tolist():
             part = rows[phase_of(rows) == phase]
             for strategy in STRATEGIES:
-                line = pipeline(strategy, phase)
+                line = pipeline(strategy, phase, clock)
                 before = line.evaluations + line.extra_evaluations
                 kept = int(line.keep(part).sum())
                 spent = line.evaluations + line.extra_evaluations - before

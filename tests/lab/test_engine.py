@@ -7,11 +7,12 @@ from thalweg.lab.workload import Workload
 from thalweg.ordering import POLICIES, AGreedy, AsWritten, Policy, optimal_order, order_cost
 
 WORKLOAD = Workload((0.2, 0.3, 0.4, 0.5, 0.6, 0.7), gamma=2)
+PROBE_SECONDS = 1e-7  # given, not measured: the orders that policies choose must not depend on the moment
 
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    return Engine([1] * 6)
+    return Engine([1] * 6, probe_seconds=PROBE_SECONDS)
 
 
 def test_evaluations_are_those_of_the_cost_model(engine: Engine) -> None:
@@ -51,7 +52,7 @@ def test_batches_of_one_give_the_same_policy_behaviour_as_direct_updates() -> No
     """With p = 1 and equal costs, the engine shows the policy exactly the dropped tuples, in order."""
     masks = Workload((0.4, 0.5, 0.6)).masks(2_000, np.random.default_rng(0))
     through = AGreedy(3, p=1.0, adaptive_p=False, window=50)
-    Engine([1] * 3, batch=1).run(through, [masks])
+    Engine([1] * 3, batch=1, probe_seconds=PROBE_SECONDS).run(through, [masks])
     assert through.profile.seen == (masks > 0).sum()
     assert through.profile.masks.tolist() == masks[masks > 0][-50:].tolist()
 
@@ -69,8 +70,19 @@ def test_costs_are_felt() -> None:
     """Two filters drop alike, one of them twenty times as costly: it goes last."""
     workload = Workload((0.5, 0.5), gamma=1)
     policy = AGreedy(2, order=(1, 0), p=0.05)
-    Engine([1, 20]).run(policy, workload.chunks(100_000, np.random.default_rng(0)))
+    Engine([1, 20], probe_seconds=PROBE_SECONDS).run(policy, workload.chunks(100_000, np.random.default_rng(0)))
     assert policy.order == (0, 1)
+
+
+@pytest.mark.parametrize("kind", POLICIES, ids=lambda kind: kind.name)
+def test_with_a_given_time_of_a_probe_only_the_seed_decides(kind: type[Policy]) -> None:
+    runs = []
+    for _ in range(2):
+        engine = Engine([1, 2, 3, 1, 2, 3], probe_seconds=PROBE_SECONDS, seed=7)
+        runs.append(engine.run(kind(6), WORKLOAD.chunks(60_000, np.random.default_rng(0))))
+    assert runs[0].order == runs[1].order
+    assert runs[0].series == runs[1].series
+    assert runs[0].profiled == runs[1].profiled
 
 
 def test_bad_probes_and_policies_are_refused(engine: Engine) -> None:
@@ -87,7 +99,7 @@ def test_a_watched_policy_gets_over_a_change() -> None:
         "alone": AGreedy(3, window=60_000, p=0.1, adaptive_p=False),
         "watched": Watched(AGreedy(3, window=60_000, p=0.1, adaptive_p=False)),
     }
-    engine = Engine([1, 1, 1])
+    engine = Engine([1, 1, 1], probe_seconds=PROBE_SECONDS)
     engine.race(policies, before.chunks(100_000, random))
     runs = engine.race(policies, after.chunks(100_000, random))
     assert {run.tuples for run in runs.values()} == {100_000}

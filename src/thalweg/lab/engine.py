@@ -123,6 +123,12 @@ def unlink(windows: Windows, one: int, row: int) -> None:
     windows.nexts[one, before] = after
 
 
+@inlined
+def _seconds(nanoseconds: int, probes: int, probe_seconds: float) -> float:
+    """How long an evaluation took: by the clock, or by its probes where the time of a probe is given."""
+    return probes * probe_seconds if probe_seconds > 0.0 else max(nanoseconds, 1) * 1e-9
+
+
 @kernel
 def _build(windows: Windows, keys: Integers) -> None:
     for one in range(windows.keys.shape[0]):
@@ -155,7 +161,7 @@ def _look(
     sample: Sampling,
     totals: Floats,
     scratch: Scratch,
-    nanoseconds: int,
+    nanoseconds: int,  # that the vector took by the clock, 0 where the time of a probe is given
     uniform: float,
 ) -> None:
     """Show the policy what a vector's ordinary processing was."""
@@ -172,7 +178,7 @@ def _look(
         seconds[one] = alive * window.mean_time[one]
         total += seconds[one]
         alive -= counts[position]
-    if total > 0.0:  # the vector's real time, shared out by what single evaluations were seen to take
+    if total > 0.0 and nanoseconds > 0:  # the vector's time, shared out by what single evaluations were seen to take
         for one in range(filters):
             seconds[one] *= nanoseconds * 1e-9 / total
     if code == ADJACENT_SWAP:
@@ -196,6 +202,7 @@ def process(  # noqa: C901, PLR0912, PLR0915 - one loop with its cases, and call
     masks: Integers,
     random: np.random.Generator,
     clock_cost: int,
+    probe_seconds: float,
     batch: Batch,
     scratch: Scratch,
     tally: Integers,
@@ -227,7 +234,7 @@ def process(  # noqa: C901, PLR0912, PLR0915 - one loop with its cases, and call
                     one = order[position]
                     is_out = is_dropped(windows, one, key, (mask >> one) & 1, probes[one])
                     after = clock()
-                    batch.times[filling, one] = max(after - before - clock_cost, 1) * 1e-9
+                    batch.times[filling, one] = _seconds(after - before - clock_cost, probes[one], probe_seconds)
                     before = after
                     if is_out:
                         break
@@ -257,7 +264,7 @@ def process(  # noqa: C901, PLR0912, PLR0915 - one loop with its cases, and call
                     known |= is_dropped(windows, one, key, (mask >> one) & 1, probes[one]) << one
                     if timed:
                         after = clock()
-                        batch.times[filling, one] = max(after - before - clock_cost, 1) * 1e-9
+                        batch.times[filling, one] = _seconds(after - before - clock_cost, probes[one], probe_seconds)
                         before = after
                     tally[EXTRA] += 1
             if timed:
@@ -274,7 +281,8 @@ def process(  # noqa: C901, PLR0912, PLR0915 - one loop with its cases, and call
                 sampling.forget(sample, order, state.trace[POSITION])
             sampling.next_gap(sample, random.random())
         if looks:
-            _look(code, adaptive, window, state, sample, totals, scratch, clock() - began, random.random())
+            nanoseconds = 0 if probe_seconds > 0.0 else clock() - began
+            _look(code, adaptive, window, state, sample, totals, scratch, nanoseconds, random.random())
             counts[:] = 0
         tally[EVALUATIONS] += evaluations
         tally[IN_BLOCK] += evaluations
@@ -325,6 +333,9 @@ class Engine:
         How many profile tuples the policy is shown at a time; 1 is the paper's way.
     seed
         Seed of the windows' contents and of what is profiled.
+    probe_seconds
+        The time of a probe, as policies are to see it; measured if not given. With it, what a policy does depends
+        on the seeds alone and not on the moment.
 
     Examples
     --------
@@ -335,7 +346,9 @@ class Engine:
     (6000, (3000, 3000))
     """
 
-    def __init__(self, probes: Sequence[int], *, batch: int = 16, seed: int = 0) -> None:
+    def __init__(
+        self, probes: Sequence[int], *, batch: int = 16, seed: int = 0, probe_seconds: float | None = None
+    ) -> None:
         filters = len(probes)
         if not filters or min(probes) < 1:
             raise ValueError(f"probes are counts of at least 1, one a filter, not {list(probes)}")
@@ -357,6 +370,7 @@ class Engine:
             seconds=np.zeros(filters),
         )
         self._clock_cost = _clock_cost()
+        self._probe_seconds = probe_seconds or 0.0
         self.run(AsWritten(filters), [np.zeros(1, np.int64)])  # loads the compiled code
 
     def run(self, policy: Policy, chunks: Iterable[Integers]) -> Run:
@@ -403,6 +417,7 @@ class Engine:
             masks,
             self._random,
             self._clock_cost,
+            self._probe_seconds,
             meter.batch,
             self._scratch,
             meter.tally,
