@@ -17,7 +17,7 @@ PYTEST_ARGS ?=
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-$(STAMP): pyproject.toml constraints.txt scripts/setup-python.sh
+$(STAMP): pyproject.toml lab/pyproject.toml constraints.txt scripts/setup-python.sh
 	@sh scripts/setup-python.sh "$(VENV)"
 	@touch "$@"
 
@@ -68,8 +68,8 @@ lab: setup java ## Reproduce every figure of the lab, in the quick version
 clean: clean-cache ## Remove caches, builds and Spark's leftovers; keeps the virtualenv
 	@rm -rf build dist lab-out .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@rm -rf derby.log metastore_db spark-warehouse
-	@find src tests -type d -name __pycache__ -prune -exec rm -rf {} +
+	@find src tests lab -type d -name __pycache__ -prune -exec rm -rf {} +
 
 .PHONY: clean-cache
 clean-cache: ## Remove Numba's compiled kernels
-	@find src -type f \( -name '*.nbi' -o -name '*.nbc' \) -delete
+	@find src lab/src -type f \( -name '*.nbi' -o -name '*.nbc' \) -delete

@@ -1,0 +1,95 @@
+"""Runs a workload in one cell, without Spark: what its orders are worth, and nothing else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import permutations, product
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from thalweg.kernels import compile_kernels
+from thalweg.mjoin import Cell, JoinQuery
+from thalweg_lab.benches.filters.race import Run
+from thalweg_lab.benches.joins.work import START, Workload
+
+Orders = Mapping[str, tuple[str, ...]]
+
+
+@dataclass
+class Driven:
+    """What a cell did."""
+
+    results: int = 0
+    checksum: int = 0
+    seconds: list[float] = field(default_factory=list)  # of each batch
+    probes: int = 0
+    intermediate: int = 0
+
+    def run(self, skip: int = 1) -> Run:
+        """As contenders give it; the first batches, which fill the windows, do not count."""
+        return Run(self.results, self.checksum, sum(self.seconds[skip:]))
+
+
+def prepared(workload: Workload) -> list[dict[str, pa.RecordBatch]]:
+    """The batches as cells take them."""
+    return [{name: _numbers(table) for name, table in tables.items()} for tables in workload.batches]
+
+
+def drive(
+    query: JoinQuery,
+    batches: Iterable[Mapping[str, pa.RecordBatch]],
+    orders_at: Callable[[int], Orders | None] = lambda _number: None,
+    **options: Any,  # noqa: ANN401 - those of a cell
+) -> Driven:
+    """Let a cell take batches in. `orders_at` may force orders before a batch."""
+    compile_kernels()
+    cell, driven = Cell(query, **options), Driven()
+    latest = START
+    for number, arrivals in enumerate(batches):
+        orders = orders_at(number)
+        if orders:
+            cell.set_orders(orders)
+        start = time.process_time()
+        parts = list(cell.parts(arrivals, latest))
+        driven.seconds.append(time.process_time() - start)
+        latest = max(pc.max(rows["ts"]).as_py() for rows in arrivals.values() if rows.num_rows)
+        statistics = parts[-1].statistics
+        driven.results += statistics.results
+        driven.checksum += sum(pc.sum(column).as_py() or 0 for one in parts for column in one.results.columns)
+        driven.probes += statistics.probes
+        driven.intermediate += statistics.intermediate
+    return driven
+
+
+def all_orders(query: JoinQuery) -> list[dict[str, tuple[str, ...]]]:
+    """Every choice of an order for each stream that needs no product."""
+    choices = orders_of(query)
+    return [dict(zip(choices, each, strict=True)) for each in product(*choices.values())]
+
+
+def orders_of(query: JoinQuery) -> dict[str, list[tuple[str, ...]]]:
+    """For each stream every order that needs no product."""
+    adjacent = {frozenset(pair) for pair in query.pairs}
+
+    def connected(first: str, order: Sequence[str]) -> bool:
+        seen = [first]
+        for one in order:
+            if not any(frozenset((one, other)) in adjacent for other in seen):
+                return False
+            seen.append(one)
+        return True
+
+    return {
+        name: [order for order in permutations([one for one in query.names if one != name]) if connected(name, order)]
+        for name in query.names
+    }
+
+
+def _numbers(table: pa.Table) -> pa.RecordBatch:
+    at = table.schema.get_field_index("ts")
+    numbers = table.set_column(at, "ts", table.column(at).cast(pa.timestamp("us", "UTC")).cast(pa.int64()))
+    return numbers.combine_chunks().to_batches()[0]
