@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from thalweg_lab.parameter_sweep import Sweep, SweepError, reference, sweep, sweeps
+from thalweg_lab.parameter_sweep import ParameterSweep, SweepError, reference, run_sweep, run_sweeps
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 INTERRUPTED_SWEEP = """
 import time
 from thalweg.spark.start import local_session
-from thalweg_lab.parameter_sweep import sweep
+from thalweg_lab.parameter_sweep import run_sweep
 spark = local_session()
-sweep(spark, time.sleep, [0])
+run_sweep(spark, time.sleep, [0])
 try:
-    sweep(spark, time.sleep, [600] * 4, on_progress=lambda done, total: print("progress", done, total, flush=True))
+    run_sweep(spark, time.sleep, [600] * 4, on_progress=lambda done, total: print("progress", done, total, flush=True))
 except KeyboardInterrupt:
     print("active jobs:", spark.sparkContext.statusTracker().getActiveJobsIds())
 """
 
 
 def test_results_come_in_the_settings_order(spark: "SparkSession") -> None:
-    assert sweep(spark, sorted, [[3, 1], [2], []]) == [[1, 3], [2], []]
-    assert sweep(spark, math.sqrt, []) == []
+    assert run_sweep(spark, sorted, [[3, 1], [2], []]) == [[1, 3], [2], []]
+    assert run_sweep(spark, math.sqrt, []) == []
 
 
 def test_progress_reaches_the_total_without_falling(spark: "SparkSession", tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_progress_reaches_the_total_without_falling(spark: "SparkSession", tmp_p
             go_on.touch()
 
     wait = f"while ! test -e '{go_on}'; do sleep 0.05; done"
-    assert sweep(spark, os.system, ["true"] * 6 + [wait] * 2, on_progress=note) == [0] * 8
+    assert run_sweep(spark, os.system, ["true"] * 6 + [wait] * 2, on_progress=note) == [0] * 8
     assert seen == sorted(seen)
     assert seen[-1] == (8, 8)
     assert any(0 < done < 8 for done, _ in seen)
@@ -51,26 +51,32 @@ def test_progress_reaches_the_total_without_falling(spark: "SparkSession", tmp_p
 
 def test_a_failing_setting_is_named_with_its_python_error(spark: "SparkSession") -> None:
     with pytest.raises(SweepError) as caught:
-        sweep(spark, math.sqrt, [4, -1, -2])
+        run_sweep(spark, math.sqrt, [4, -1, -2])
     assert str(caught.value).startswith("2 of 3 settings failed; the first, -1, raised ValueError: math domain error")
     assert "\n" not in str(caught.value)
 
 
 def test_a_result_json_cannot_say_is_a_failure(spark: "SparkSession") -> None:
     with pytest.raises(SweepError, match="turn complex into those"):
-        sweep(spark, complex, [1])
+        run_sweep(spark, complex, [1])
 
 
 def test_sweeps_are_handed_over_one_by_one_and_fail_alone(spark: "SparkSession") -> None:
-    jobs = [Sweep("good", math.sqrt, [4]), Sweep("bad", math.sqrt, [-1]), Sweep("long", time.sleep, [0.5])]
-    outcomes = dict(sweeps(spark, jobs))
+    jobs = [
+        ParameterSweep("good", math.sqrt, [4]),
+        ParameterSweep("bad", math.sqrt, [-1]),
+        ParameterSweep("long", time.sleep, [0.5]),
+    ]
+    outcomes = dict(run_sweeps(spark, jobs))
     assert outcomes["good"] == [2.0]
     assert isinstance(outcomes["bad"], SweepError)
     assert outcomes["long"] == [None]
 
 
 def test_leaving_early_cancels_what_still_runs(spark: "SparkSession") -> None:
-    for name, _ in sweeps(spark, [Sweep("short", math.sqrt, [4]), Sweep("endless", time.sleep, [600])]):
+    for name, _ in run_sweeps(
+        spark, [ParameterSweep("short", math.sqrt, [4]), ParameterSweep("endless", time.sleep, [600])]
+    ):
         assert name == "short"
         break
     patience = time.monotonic() + 60  # Spark's tracker hears of the end a little later
@@ -81,7 +87,7 @@ def test_leaving_early_cancels_what_still_runs(spark: "SparkSession") -> None:
 
 def test_sweeps_need_different_names(spark: "SparkSession") -> None:
     with pytest.raises(ValueError, match="different names"):
-        list(sweeps(spark, [Sweep("same", math.sqrt, [4]), Sweep("same", math.sqrt, [9])]))
+        list(run_sweeps(spark, [ParameterSweep("same", math.sqrt, [4]), ParameterSweep("same", math.sqrt, [9])]))
 
 
 def test_only_importable_functions_travel() -> None:

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from thalweg.joinorder import Explanation
+    from thalweg.joinorder import JoinExplanation
 
 ENTRY_POINTS = "thalweg.commands"
 COMMANDS_OF_THE_LAB = ("bench", "demo", "lab")
@@ -135,7 +135,7 @@ def explain(
         write_json(json_file, finite(explanation.to_json()))
 
 
-def _show_join(explanation: "Explanation") -> None:
+def _show_join(explanation: "JoinExplanation") -> None:
     from rich.table import Table
     from rich.text import Text
 

@@ -78,7 +78,7 @@ def run_experiments(
     from thalweg.spark.start import local_session
     from thalweg_lab.experiments import EXPERIMENTS, find
     from thalweg_lab.experiments.run import run
-    from thalweg_lab.parameter_sweep import sweeps
+    from thalweg_lab.parameter_sweep import run_sweeps
 
     if not ids and not all_of_them:
         known = ", ".join(experiment.id for experiment in EXPERIMENTS)
@@ -90,7 +90,7 @@ def run_experiments(
     with _clean_exit(f"What was finished is in {out}; add --resume to go on from there."):
         report, failed = run(
             chosen,
-            sweeper=lambda jobs, on_progress: sweeps(local_session(master=master), jobs, on_progress=on_progress),
+            sweeper=lambda jobs, on_progress: run_sweeps(local_session(master=master), jobs, on_progress=on_progress),
             out=out,
             quick=quick,
             resume=resume,

@@ -303,7 +303,7 @@ def _clock_cost() -> int:
 
 
 @dataclass(frozen=True)
-class Run:
+class EngineRun:
     """What a run measured."""
 
     tuples: int
@@ -373,11 +373,11 @@ class Engine:
         self._probe_seconds = probe_seconds or 0.0
         self.run(AsWritten(filters), [np.zeros(1, np.int64)])  # loads the compiled code
 
-    def run(self, policy: Policy, chunks: Iterable[Integers]) -> Run:
+    def run(self, policy: Policy, chunks: Iterable[Integers]) -> EngineRun:
         """Process a stream given in chunks; only the processing is timed, not their generation."""
         return self.race({"": policy}, chunks)[""]
 
-    def race(self, policies: Mapping[str, Policy], chunks: Iterable[Integers]) -> dict[str, Run]:
+    def race(self, policies: Mapping[str, Policy], chunks: Iterable[Integers]) -> dict[str, EngineRun]:
         """Let several policies process the same stream, chunk by chunk in turn, so that their times compare.
 
         Policies go on learning from call to call. Those that decide once run in the order they have.
@@ -455,10 +455,10 @@ class _Meter:
             times = np.where(self.batch.timed[places, None], self.batch.times[places], np.nan)
             self.policy.update(self.batch.masks[places], times, self.batch.stamps[places])
 
-    def run(self) -> Run:
+    def run(self) -> EngineRun:
         """The sum of it all."""
         tally = self.tally.tolist()
-        return Run(
+        return EngineRun(
             tuples=tally[TUPLES],
             seconds=self.seconds,
             evaluations=tally[EVALUATIONS],

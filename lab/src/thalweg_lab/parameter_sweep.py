@@ -32,7 +32,7 @@ class SweepError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Sweep:
+class ParameterSweep:
     """A function to run over settings, under a name to follow it by.
 
     The function must live at the top level of a module the workers can import: it travels by name. It takes
@@ -44,7 +44,7 @@ class Sweep:
     settings: Sequence[Json]
 
 
-def sweep(
+def run_sweep(
     spark: "SparkSession",
     function: Callable[[Json], Json],
     settings: Sequence[Json],
@@ -54,19 +54,19 @@ def sweep(
     """Run a function over settings as one Spark job; the results come in the settings' order.
 
     >>> import math
-    >>> sweep(spark, math.sqrt, [4, 9])  # doctest: +SKIP
+    >>> run_sweep(spark, math.sqrt, [4, 9])  # doctest: +SKIP
     [2.0, 3.0]
     """
     named = None if on_progress is None else lambda _, done, total: on_progress(done, total)
-    [(_, outcome)] = sweeps(spark, [Sweep("sweep", function, settings)], on_progress=named)
+    [(_, outcome)] = run_sweeps(spark, [ParameterSweep("sweep", function, settings)], on_progress=named)
     if isinstance(outcome, SweepError):
         raise outcome
     return outcome
 
 
-def sweeps(
+def run_sweeps(
     spark: "SparkSession",
-    jobs: Sequence[Sweep],
+    jobs: Sequence[ParameterSweep],
     *,
     on_progress: Callable[[str, int, int], None] | None = None,
 ) -> Iterator[tuple[str, list[Json] | SweepError]]:
@@ -106,7 +106,7 @@ def sweeps(
 
 @dataclass(frozen=True, eq=False)
 class _Running:
-    job: Sweep
+    job: ParameterSweep
     function: str
     tag: str = field(default_factory=lambda: f"thalweg-sweep-{uuid.uuid4().hex}")
     finished: Event = field(default_factory=Event)

@@ -11,7 +11,7 @@ from rich.console import Console
 from thalweg_lab.experiments.a_greedy.examples import EXPERIMENT as EXAMPLES
 from thalweg_lab.experiments.experiment import Experiment, Row
 from thalweg_lab.experiments.run import OnProgress, Sweeper, run
-from thalweg_lab.parameter_sweep import Sweep, SweepError, sweeps
+from thalweg_lab.parameter_sweep import ParameterSweep, SweepError, run_sweeps
 from thalweg_lab.results import Report, exactly
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ SMALL = replace(
 )
 
 
-def here(jobs: Sequence[Sweep], on_progress: OnProgress) -> Iterator[tuple[str, list[Any] | SweepError]]:
+def here(jobs: Sequence[ParameterSweep], on_progress: OnProgress) -> Iterator[tuple[str, list[Any] | SweepError]]:
     """A sweeper without Spark."""
     for job in jobs:
         try:
@@ -37,7 +37,7 @@ def here(jobs: Sequence[Sweep], on_progress: OnProgress) -> Iterator[tuple[str, 
         yield job.name, json.loads(json.dumps(results))
 
 
-def nowhere(_jobs: Sequence[Sweep], _on_progress: OnProgress) -> Iterator[tuple[str, list[Any] | SweepError]]:
+def nowhere(_jobs: Sequence[ParameterSweep], _on_progress: OnProgress) -> Iterator[tuple[str, list[Any] | SweepError]]:
     pytest.fail("nothing was left to measure")
 
 
@@ -94,7 +94,7 @@ def test_resume_measures_again_what_is_not_the_same(tmp_path: Path, change: dict
 
 
 def test_an_interrupted_run_keeps_what_is_finished(tmp_path: Path) -> None:
-    def interrupted(jobs: Sequence[Sweep], on_progress: OnProgress) -> Iterator[Any]:
+    def interrupted(jobs: Sequence[ParameterSweep], on_progress: OnProgress) -> Iterator[Any]:
         yield from here(jobs[:1], on_progress)
         raise KeyboardInterrupt
 
@@ -104,7 +104,7 @@ def test_an_interrupted_run_keeps_what_is_finished(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["examples.csv", "examples.json"]
     left: list[str] = []
 
-    def noted(jobs: Sequence[Sweep], on_progress: OnProgress) -> Iterator[Any]:
+    def noted(jobs: Sequence[ParameterSweep], on_progress: OnProgress) -> Iterator[Any]:
         left.extend(job.name for job in jobs)
         return here(jobs, on_progress)
 
@@ -136,7 +136,7 @@ def test_on_spark(spark: "SparkSession", tmp_path: Path) -> None:
         replace(SMALL, id="failing", settings=lambda _: [{"example": 9}]),
         out=tmp_path,
         quick=True,
-        sweeper=lambda jobs, on_progress: sweeps(spark, jobs, on_progress=on_progress),
+        sweeper=lambda jobs, on_progress: run_sweeps(spark, jobs, on_progress=on_progress),
     )
     assert [result.holds for result in report.results] == [True, False]
     assert "raised KeyError: 9" in failures["failing"]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from thalweg.ordering import Policy
     from thalweg.ordering.types import Integers
-    from thalweg_lab.experiments.bcs.stream import Count
+    from thalweg_lab.experiments.bcs.stream import EvaluationCounts
 
 NAME = "drift"
 SUMMARY = "A-Greedy with BCS against A-Greedy alone: evaluations under change and without, time of the adaptive loop"
@@ -143,7 +143,7 @@ def _policies(seed: int) -> dict[str, Policy]:
     return {"alone": a_greedy(seed), "again": a_greedy(seed), "watched": Watched(a_greedy(seed), "bcs")}
 
 
-def _fewer(counts: dict[str, Count], name: str) -> float:
+def _fewer(counts: dict[str, EvaluationCounts], name: str) -> float:
     return 100 * (1 - counts[name].evaluations / counts["alone"].evaluations)
 
 

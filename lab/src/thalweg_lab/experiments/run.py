@@ -17,12 +17,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from thalweg.output import Json, finite
 from thalweg_lab.experiments.experiment import Experiment, Setting
 from thalweg_lab.experiments.outcome import Outcome, draw, stored, version
-from thalweg_lab.parameter_sweep import Sweep, SweepError, reference
+from thalweg_lab.parameter_sweep import ParameterSweep, SweepError, reference
 from thalweg_lab.results import Report, Result, machine
 
 OnProgress = Callable[[str, int, int], None]
-# Runs sweeps and hands over each one's results, or its failure, when complete: `sweeps`, given a session.
-Sweeper = Callable[[Sequence[Sweep], OnProgress], Iterator[tuple[str, list[Json] | SweepError]]]
+# Runs sweeps and hands over each one's results, or its failure, when complete: `run_sweeps`, given a session.
+Sweeper = Callable[[Sequence[ParameterSweep], OnProgress], Iterator[tuple[str, list[Json] | SweepError]]]
 
 
 def run(
@@ -89,7 +89,7 @@ def _measure(
         return
     settings = {experiment.id: experiment.settings(quick) for experiment in experiments}
     jobs = [
-        Sweep(
+        ParameterSweep(
             experiment.id,
             measure_timed,
             [{"measure": reference(experiment.measure), "setting": each} for each in settings[experiment.id]],

@@ -1,6 +1,6 @@
 import pytest
 
-from thalweg_lab.benches.filters.race import AGAIN, THALWEG, Race, Run, race
+from thalweg_lab.benches.filters.race import AGAIN, THALWEG, Measurement, Race, race
 
 
 def made(**seconds: list[float]) -> Race:
@@ -32,9 +32,9 @@ def test_control_and_best() -> None:
 def test_every_contender_runs_once_a_round() -> None:
     calls: list[str] = []
 
-    def contender(name: str) -> Run:
+    def contender(name: str) -> Measurement:
         calls.append(name)
-        return Run(1, 2, 0.5)
+        return Measurement(1, 2, 0.5)
 
     found = race("steady", {name: lambda name=name: contender(name) for name in "abc"}, 4, lambda *_: None, "")  # type: ignore[misc]
     rounds = ["".join(calls[start : start + 3]) for start in range(0, 12, 3)]
@@ -45,4 +45,6 @@ def test_every_contender_runs_once_a_round() -> None:
 
 def test_different_rows_are_an_error() -> None:
     with pytest.raises(AssertionError, match="different rows"):
-        race("wrong", {"a": lambda: Run(1, 2, 0.1), "b": lambda: Run(1, 3, 0.1)}, 1, lambda *_: None, "")
+        race(
+            "wrong", {"a": lambda: Measurement(1, 2, 0.1), "b": lambda: Measurement(1, 3, 0.1)}, 1, lambda *_: None, ""
+        )

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from thalweg_lab.benches.filters.race import AGAIN, THALWEG, Run, Tick, race
+from thalweg_lab.benches.filters.race import AGAIN, THALWEG, Measurement, Tick, race
 from thalweg_lab.results import Result
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def measure(
 ) -> list[Result]:
     """Against plain `foreachBatch` in the written order and in the best order of each micro-batch."""
 
-    def contenders(rows: int, batches: int) -> dict[str, Callable[[], Run]]:
+    def contenders(rows: int, batches: int) -> dict[str, Callable[[], Measurement]]:
         def known(number: int) -> tuple[str, ...]:
             own = min(number // batches, PHASES - 1)
             return (QUICK[own], *(one for one in QUICK if one != QUICK[own]), SLOW)
@@ -79,7 +79,7 @@ def _start_plain(order: Callable[[int], tuple[str, ...]], frame: DataFrame, take
     return frame.writeStream.foreachBatch(run).option("checkpointLocation", folder).start()
 
 
-def _run(frame: DataFrame, start: Start, batches: int) -> Run:
+def _run(frame: DataFrame, start: Start, batches: int) -> Measurement:
     """Run a stream for so many micro-batches; the first is a warm-up and does not count."""
     answers: dict[int, tuple[int, int]] = {}
     enough = threading.Event()
@@ -101,4 +101,4 @@ def _run(frame: DataFrame, start: Start, batches: int) -> Run:
             raise failure
     counted = range(1, batches)
     rows, checksum = (sum(answers[number][place] for number in counted) for place in range(2))
-    return Run(rows, checksum, sum(spent[number] for number in counted))
+    return Measurement(rows, checksum, sum(spent[number] for number in counted))

@@ -30,7 +30,7 @@ def part_of(tick: Tick, number: int, parts: int) -> Tick:
     return lambda done, total: tick(100 * number + 100 * done // total, 100 * parts)
 
 
-class Run(NamedTuple):
+class Measurement(NamedTuple):
     """What one run of a contender gave: how many rows are kept, a checksum of them, and the time it took."""
 
     rows: int
@@ -94,7 +94,7 @@ class Race:
 
 def race(
     scenario: str,
-    contenders: Mapping[str, Callable[[], Run]],
+    contenders: Mapping[str, Callable[[], Measurement]],
     rounds: int,
     tick: Tick,
     note: str,
@@ -144,11 +144,11 @@ def compete(
     A contender's time begins with the making of its plan and ends with the count and the checksum of the kept rows.
     """
 
-    def batch(make: Make, frame: DataFrame) -> Callable[[], Run]:
-        def run() -> Run:
+    def batch(make: Make, frame: DataFrame) -> Callable[[], Measurement]:
+        def run() -> Measurement:
             start = time.perf_counter()
             rows, found = make(frame).selectExpr("count(*)", checksum).collect()[0]
-            return Run(rows, found, time.perf_counter() - start)
+            return Measurement(rows, found, time.perf_counter() - start)
 
         return run
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from thalweg_lab.benches.filters.race import Tick
 from thalweg_lab.benches.joins.cells import drive, prepared
-from thalweg_lab.benches.joins.work import Keys, Workload, random_batches
+from thalweg_lab.benches.joins.work import JoinWorkload, StreamKeys, random_batches
 from thalweg_lab.results import Result, at_most
 
 if TYPE_CHECKING:
@@ -43,13 +43,13 @@ def measure(spark: SparkSession | None, tick: Tick, *, rows: int = ROWS, batches
     return results
 
 
-def make_workload(rows: int, batches: int, share: float) -> Workload:
+def make_workload(rows: int, batches: int, share: float) -> JoinWorkload:
     """A hub whose every key matches in a leaf with a probability, independently, so that a share survives them all."""
     each = share ** (1 / len(LEAVES))
     values = round(rows * WINDOW / MATCHES)  # that a leaf has
     hub = {leaf.lower(): round(values / each) for leaf in LEAVES}
-    streams = {"A": Keys(hub, rows)} | {leaf: Keys({leaf.lower(): values}, rows) for leaf in LEAVES}
-    return Workload(
+    streams = {"A": StreamKeys(hub, rows)} | {leaf: StreamKeys({leaf.lower(): values}, rows) for leaf in LEAVES}
+    return JoinWorkload(
         on=tuple((("A", leaf.lower()), (leaf, leaf.lower())) for leaf in LEAVES),
         window=WINDOW,
         batches=random_batches(streams, batches, [WINDOW]),

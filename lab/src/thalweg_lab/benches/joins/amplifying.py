@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from thalweg_lab.benches.filters.race import THALWEG, Run, Tick, part_of, race
+from thalweg_lab.benches.filters.race import THALWEG, Measurement, Tick, part_of, race
 from thalweg_lab.benches.joins.cells import all_orders, drive, prepared
 from thalweg_lab.benches.joins.streams import against_spark
-from thalweg_lab.benches.joins.work import FILL, Keys, Workload, random_batches
+from thalweg_lab.benches.joins.work import FILL, JoinWorkload, StreamKeys, random_batches
 from thalweg_lab.results import Result
 
 if TYPE_CHECKING:
@@ -20,11 +20,15 @@ ALONE_BATCHES, ROUNDS = 20, 3  # of cells without Spark
 AMPLIFIED, RARE = 20, 0.05  # matches of a row in the window of the one stream, and of the other
 
 
-def make_workload(rows: int, batches: int) -> Workload:
+def make_workload(rows: int, batches: int) -> JoinWorkload:
     """A and B match often, B and C rarely: to join in the order of their names, as Spark does, is bad."""
     many, few = rows * WINDOW // AMPLIFIED, round(rows * WINDOW / RARE)
-    streams = {"A": Keys({"k": many}, rows), "B": Keys({"k": many, "l": few}, rows), "C": Keys({"l": few}, rows)}
-    return Workload(
+    streams = {
+        "A": StreamKeys({"k": many}, rows),
+        "B": StreamKeys({"k": many, "l": few}, rows),
+        "C": StreamKeys({"l": few}, rows),
+    }
+    return JoinWorkload(
         on=((("A", "k"), ("B", "k")), (("B", "l"), ("C", "l"))),
         window=WINDOW,
         batches=random_batches(streams, batches, FILL),
@@ -48,8 +52,8 @@ def alone(rows: int, batches: int, rounds: int, tick: Tick) -> Result:
         "; ".join(f"{name}: {' '.join(each)}" for name, each in orders.items()): orders for orders in all_orders(query)
     }
 
-    def cell(orders: dict[str, tuple[str, ...]] | None) -> Run:
-        return drive(query, taken, orders=orders).run(len(FILL))
+    def cell(orders: dict[str, tuple[str, ...]] | None) -> Measurement:
+        return drive(query, taken, orders=orders).measurement(len(FILL))
 
     cell(None)  # compiles what there is to compile
     contenders = {THALWEG: partial(cell, None)} | {name: partial(cell, orders) for name, orders in fixed.items()}

@@ -13,14 +13,14 @@ import pyarrow.compute as pc
 
 from thalweg.kernels import compile_kernels
 from thalweg.mjoin import Cell, JoinQuery
-from thalweg_lab.benches.filters.race import Run
-from thalweg_lab.benches.joins.work import START, Workload
+from thalweg_lab.benches.filters.race import Measurement
+from thalweg_lab.benches.joins.work import START, JoinWorkload
 
 Orders = Mapping[str, tuple[str, ...]]
 
 
 @dataclass
-class Driven:
+class CellRun:
     """What a cell did."""
 
     results: int = 0
@@ -29,12 +29,12 @@ class Driven:
     probes: int = 0
     intermediate: int = 0
 
-    def run(self, skip: int = 1) -> Run:
-        """As contenders give it; the first batches, which fill the windows, do not count."""
-        return Run(self.results, self.checksum, sum(self.seconds[skip:]))
+    def measurement(self, skip: int = 1) -> Measurement:
+        """The run as a race wants it; the first batches, which fill the windows, do not count."""
+        return Measurement(self.results, self.checksum, sum(self.seconds[skip:]))
 
 
-def prepared(workload: Workload) -> list[dict[str, pa.RecordBatch]]:
+def prepared(workload: JoinWorkload) -> list[dict[str, pa.RecordBatch]]:
     """The batches as cells take them."""
     return [{name: _numbers(table) for name, table in tables.items()} for tables in workload.batches]
 
@@ -44,10 +44,10 @@ def drive(
     batches: Iterable[Mapping[str, pa.RecordBatch]],
     orders_at: Callable[[int], Orders | None] = lambda _number: None,
     **options: Any,  # noqa: ANN401 - those of a cell
-) -> Driven:
+) -> CellRun:
     """Let a cell take batches in. `orders_at` may force orders before a batch."""
     compile_kernels()
-    cell, driven = Cell(query, **options), Driven()
+    cell, driven = Cell(query, **options), CellRun()
     latest = START
     for number, arrivals in enumerate(batches):
         orders = orders_at(number)

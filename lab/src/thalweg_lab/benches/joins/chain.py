@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from thalweg_lab.benches.filters.race import Tick
 from thalweg_lab.benches.joins.streams import against_spark
-from thalweg_lab.benches.joins.work import FILL, Keys, Workload, random_batches
+from thalweg_lab.benches.joins.work import FILL, JoinWorkload, StreamKeys, random_batches
 from thalweg_lab.results import Result
 
 if TYPE_CHECKING:
@@ -16,16 +16,16 @@ NAME = "chain"
 ROWS, WINDOW, BATCHES = 50_000, 10, 10
 
 
-def make_workload(rows: int, batches: int) -> Workload:
+def make_workload(rows: int, batches: int) -> JoinWorkload:
     """A row matches one of the next stream's window."""
     values = rows * WINDOW
     streams = {
-        "A": Keys({"k": values}, rows),
-        "B": Keys({"k": values, "l": values}, rows),
-        "C": Keys({"l": values, "m": values}, rows),
-        "D": Keys({"m": values}, rows),
+        "A": StreamKeys({"k": values}, rows),
+        "B": StreamKeys({"k": values, "l": values}, rows),
+        "C": StreamKeys({"l": values, "m": values}, rows),
+        "D": StreamKeys({"m": values}, rows),
     }
-    return Workload(
+    return JoinWorkload(
         on=((("A", "k"), ("B", "k")), (("B", "l"), ("C", "l")), (("C", "m"), ("D", "m"))),
         window=WINDOW,
         batches=random_batches(streams, batches, FILL),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg_lab.benches.filters.race import Tick
 from thalweg_lab.benches.joins.streams import against_spark
-from thalweg_lab.benches.joins.work import FILL, Keys, Workload, random_batches
+from thalweg_lab.benches.joins.work import FILL, JoinWorkload, StreamKeys, random_batches
 from thalweg_lab.results import Result, at_most
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ STREAMS = ("A", "B", "C", "D")
 ROWS, WINDOW, BATCHES = 100_000, 10, 10  # rows a stream and batch; batches a window; batches that count
 
 
-def make_workload(rows: int, batches: int) -> Workload:
+def make_workload(rows: int, batches: int) -> JoinWorkload:
     """A row matches one of each other stream's window."""
-    streams = {name: Keys({"k": rows * WINDOW}, rows) for name in STREAMS}
-    return Workload(
+    streams = {name: StreamKeys({"k": rows * WINDOW}, rows) for name in STREAMS}
+    return JoinWorkload(
         on=(tuple((name, "k") for name in STREAMS),), window=WINDOW, batches=random_batches(streams, batches, FILL)
     )
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from thalweg_lab.benches.filters.race import Tick
 from thalweg_lab.benches.joins.streams import against_spark
-from thalweg_lab.benches.joins.work import FILL, Keys, Workload, random_batches
+from thalweg_lab.benches.joins.work import FILL, JoinWorkload, StreamKeys, random_batches
 from thalweg_lab.results import Result
 
 if TYPE_CHECKING:
@@ -17,15 +17,15 @@ ROWS, WINDOW, BATCHES = 50_000, 10, 10
 MATCHES = 3  # in a window, of each equality alone
 
 
-def make_workload(rows: int, batches: int) -> Workload:
+def make_workload(rows: int, batches: int) -> JoinWorkload:
     """Few of the pairs that match have a third row."""
     values = max(rows * WINDOW // MATCHES, 1)
     streams = {
-        "A": Keys({"x": values, "z": values}, rows),
-        "B": Keys({"x": values, "y": values}, rows),
-        "C": Keys({"y": values, "z": values}, rows),
+        "A": StreamKeys({"x": values, "z": values}, rows),
+        "B": StreamKeys({"x": values, "y": values}, rows),
+        "C": StreamKeys({"y": values, "z": values}, rows),
     }
-    return Workload(
+    return JoinWorkload(
         on=((("A", "x"), ("B", "x")), (("B", "y"), ("C", "y")), (("C", "z"), ("A", "z"))),
         window=WINDOW,
         batches=random_batches(streams, batches, FILL),

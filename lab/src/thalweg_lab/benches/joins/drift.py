@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from thalweg.mjoin import JoinQuery, Time
-from thalweg_lab.benches.filters.race import AGAIN, THALWEG, Run, Tick, part_of, race
+from thalweg_lab.benches.filters.race import AGAIN, THALWEG, Measurement, Tick, part_of, race
 from thalweg_lab.benches.joins.cells import Orders, drive, orders_of, prepared
-from thalweg_lab.benches.joins.work import SECOND, Keys, Tables, Workload, later, random_batches
+from thalweg_lab.benches.joins.work import SECOND, JoinWorkload, StreamKeys, Tables, later, random_batches
 from thalweg_lab.results import Result
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ OFTEN, RARELY = 30, 0.002  # matches that a row of the hub has in the window of 
 CLAIRVOYANT, FIXED = "a clairvoyant", "the best fixed orders"
 
 
-def make_workload(rows: int, phase: int) -> Workload:
+def make_workload(rows: int, phase: int) -> JoinWorkload:
     """Phases in turn; the window is that of the arms."""
     batches: list[Tables] = []
     for number in range(PHASES):
@@ -49,19 +49,20 @@ def make_workload(rows: int, phase: int) -> Workload:
         sent = {busy: BUSY * rows // ARM_SHARE, rare: rows // ARM_SHARE}
         matches = {busy: OFTEN, rare: RARELY}
         near = {arm: max(round(sent[arm] * ARM_WINDOW / matches[arm]), 1) for arm in ARMS}
-        streams = dict[str, Keys]()
+        streams = dict[str, StreamKeys]()
         for arm in ARMS:
             far = sent[arm] * ARM_WINDOW  # one match
-            streams[f"{arm}1"] = Keys({arm.lower(): near[arm], f"{arm.lower()}_far": far}, sent[arm])
-            streams[f"{arm}2"] = Keys({f"{arm.lower()}_far": far}, sent[arm])
-        streams[HUB] = Keys({arm.lower(): near[arm] for arm in ARMS}, rows)  # the last: it finds what came with it
+            streams[f"{arm}1"] = StreamKeys({arm.lower(): near[arm], f"{arm.lower()}_far": far}, sent[arm])
+            streams[f"{arm}2"] = StreamKeys({f"{arm.lower()}_far": far}, sent[arm])
+        # The hub comes last: it finds the rows that came with it.
+        streams[HUB] = StreamKeys({arm.lower(): near[arm] for arm in ARMS}, rows)
         batches += later(random_batches(streams, phase, seed=number), number * phase)
     on = [((HUB, arm.lower()), (f"{arm}1", arm.lower())) for arm in ARMS]
     on += [((f"{arm}1", f"{arm.lower()}_far"), (f"{arm}2", f"{arm.lower()}_far")) for arm in ARMS]
-    return Workload(on=tuple(on), window=ARM_WINDOW, batches=batches)
+    return JoinWorkload(on=tuple(on), window=ARM_WINDOW, batches=batches)
 
 
-def make_query(workload: Workload) -> JoinQuery:
+def make_query(workload: JoinWorkload) -> JoinQuery:
     """The join, in which the hub has a shorter window."""
     *arms, hub = workload.query.inputs
     return replace(workload.query, inputs=(*arms, replace(hub, window=Time(HUB_SECONDS * SECOND))))
@@ -81,17 +82,17 @@ def measure(
     def best_at(number: int) -> Orders | None:
         return best[number // phase] if number % phase == 0 else None
 
-    def knowing() -> Run:
-        return drive(query, taken, best_at, orders=best[0], drop_probing=True).run()
+    def knowing() -> Measurement:
+        return drive(query, taken, best_at, orders=best[0], drop_probing=True).measurement()
 
-    def adapting() -> Run:
-        return drive(query, taken).run()
+    def adapting() -> Measurement:
+        return drive(query, taken).measurement()
 
-    contenders: dict[str, Callable[[], Run]] = {
+    contenders: dict[str, Callable[[], Measurement]] = {
         THALWEG: adapting,
         AGAIN: adapting,
         CLAIRVOYANT: knowing,
-        FIXED: lambda: drive(query, taken, orders=fixed, drop_probing=True).run(),
+        FIXED: lambda: drive(query, taken, orders=fixed, drop_probing=True).measurement(),
     }
     note = f"one cell, {PHASES} phases of {phase} batches with {rows:,} rows of the hub; processor time"
     found = race(NAME, contenders, rounds, part_of(tick, 1, 2), note)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from thalweg_lab.benches.filters.race import Tick, part_of
 from thalweg_lab.benches.joins.cells import drive, prepared
 from thalweg_lab.benches.joins.streams import files, run, thalweg_join
-from thalweg_lab.benches.joins.work import Keys, Workload, random_batches
+from thalweg_lab.benches.joins.work import JoinWorkload, StreamKeys, random_batches
 from thalweg_lab.results import Result, at_most
 
 if TYPE_CHECKING:
@@ -45,17 +45,17 @@ def measure(
     return results
 
 
-def _workload(window: int, rows: int, batches: int) -> Workload:
-    streams = {name: Keys({"k": rows * window}, rows) for name in STREAMS}
+def _workload(window: int, rows: int, batches: int) -> JoinWorkload:
+    streams = {name: StreamKeys({"k": rows * window}, rows) for name in STREAMS}
     made = random_batches(streams, SETTLING + batches, [window // PARTS] * PARTS)
-    return Workload(on=(tuple((name, "k") for name in STREAMS),), window=window, batches=made)
+    return JoinWorkload(on=(tuple((name, "k") for name in STREAMS),), window=window, batches=made)
 
 
-def _in_cell(workload: Workload) -> float:
-    return drive(workload.query, prepared(workload)).run(PARTS + SETTLING).seconds
+def _in_cell(workload: JoinWorkload) -> float:
+    return drive(workload.query, prepared(workload)).measurement(PARTS + SETTLING).seconds
 
 
-def _in_query(spark: SparkSession, workload: Workload) -> float:
+def _in_query(spark: SparkSession, workload: JoinWorkload) -> float:
     with files(workload) as folder:
         return run(spark, folder, workload, thalweg_join, skip=PARTS + SETTLING).seconds
 

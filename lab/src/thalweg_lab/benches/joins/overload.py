@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 from pyarrow import parquet
 
 from thalweg_lab.benches.filters.race import Tick
-from thalweg_lab.benches.joins.cells import Driven, drive, prepared
+from thalweg_lab.benches.joins.cells import CellRun, drive, prepared
 from thalweg_lab.benches.joins.streams import CHANGELOG, PROVIDER, ROCKS, stream_of, thalweg_join
-from thalweg_lab.benches.joins.work import Keys, Tables, Workload, later, random_batches
+from thalweg_lab.benches.joins.work import JoinWorkload, StreamKeys, Tables, later, random_batches
 from thalweg_lab.results import Result, at_least, at_most, exactly
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Feed:
     def __init__(self, folder: str, rows: int) -> None:
         self.folder = folder
         self.files = 0  # of each stream, that came
-        self._rows = random_batches(dict.fromkeys(STREAMS, Keys({"k": rows * WINDOW}, rows)), DIFFERENT)
+        self._rows = random_batches(dict.fromkeys(STREAMS, StreamKeys({"k": rows * WINDOW}, rows)), DIFFERENT)
 
     def next(self) -> None:
         """Let files come, each there all at once."""
@@ -67,10 +67,10 @@ class Feed:
         rounds, place = divmod(number, DIFFERENT)
         return later([self._rows[place]], rounds * DIFFERENT)[0]
 
-    def workload(self, number: int = 0) -> Workload:
+    def workload(self, number: int = 0) -> JoinWorkload:
         """The join of the files of a number."""
         on = (tuple((name, "k") for name in STREAMS),)
-        return Workload(on=on, window=WINDOW, batches=[self.tables(number)])
+        return JoinWorkload(on=on, window=WINDOW, batches=[self.tables(number)])
 
 
 @dataclass
@@ -143,7 +143,7 @@ def _overrun(query: StreamingQuery, feed: Feed, key: str, seconds: float, calm: 
     return found
 
 
-def _judged(found: Overrun, rows: int, expected: Driven, given: tuple[int, ...]) -> list[Result]:
+def _judged(found: Overrun, rows: int, expected: CellRun, given: tuple[int, ...]) -> list[Result]:
     note = (
         f"{len(STREAMS)} streams, {rows:,} rows a stream and file, one file a micro-batch; {found.files} files in "
         f"{found.seconds:.0f} s, {found.behind} behind then, none {found.recovered:.0f} s later"

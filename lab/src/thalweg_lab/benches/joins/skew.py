@@ -25,7 +25,7 @@ from thalweg.spark.joins.packing import HASH, Layout, packer
 from thalweg.spark.joins.splitting import Splitting
 from thalweg_lab.benches.filters.race import Tick
 from thalweg_lab.benches.joins.cells import prepared
-from thalweg_lab.benches.joins.work import START, Keys, Tables, Workload, random_batches
+from thalweg_lab.benches.joins.work import START, JoinWorkload, StreamKeys, Tables, random_batches
 from thalweg_lab.results import Result, at_most
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ SHARES = Shares((CELLS,), {name: frozenset([0]) for name in HOT})
 
 
 @dataclass(frozen=True)
-class Driven:
+class SkewRun:
     """What cells did: in all batches, and each in the last."""
 
     results: int
@@ -98,11 +98,11 @@ def measure(
     ]
 
 
-def make_workload(rows: int, batches: int, *, is_skewed: bool) -> Workload:
+def make_workload(rows: int, batches: int, *, is_skewed: bool) -> JoinWorkload:
     """Two streams on one key."""
-    made = random_batches({"A": Keys({"k": rows}, rows), "B": Keys({"k": rows}, rows // 5)}, batches)
+    made = random_batches({"A": StreamKeys({"k": rows}, rows), "B": StreamKeys({"k": rows}, rows // 5)}, batches)
     heated = [_heated(tables) for tables in made] if is_skewed else made
-    return Workload(on=((("A", "k"), ("B", "k")),), window=WINDOW, batches=heated)
+    return JoinWorkload(on=((("A", "k"), ("B", "k")),), window=WINDOW, batches=heated)
 
 
 def _heated(tables: Tables) -> Tables:
@@ -113,7 +113,7 @@ def _heated(tables: Tables) -> Tables:
     return found
 
 
-def drive(workload: Workload, *, splits: bool) -> Driven:
+def drive(workload: JoinWorkload, *, splits: bool) -> SkewRun:
     """Let all cells take batches in, by the layouts that a ledger decides or by the first."""
     query = workload.query
     cells = [Cell(query) for _ in range(CELLS)]
@@ -142,7 +142,7 @@ def drive(workload: Workload, *, splits: bool) -> Driven:
             ledger = ledger.after(living, reports, SHARES)
             living = ledger.next(latest, SHARES)
         latest = max(pc.max(batch["ts"]).as_py() for batch in arrivals.values())
-    return Driven(results, state, rows, seconds)
+    return SkewRun(results, state, rows, seconds)
 
 
 def packing_seconds(rows: int, rounds: int) -> tuple[float, float]:

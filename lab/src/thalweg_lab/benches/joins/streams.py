@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import parquet
 
-from thalweg_lab.benches.filters.race import AGAIN, THALWEG, Run, Tick, part_of, race
+from thalweg_lab.benches.filters.race import AGAIN, THALWEG, Measurement, Tick, part_of, race
 from thalweg_lab.benches.joins.cells import drive, prepared
-from thalweg_lab.benches.joins.work import FILL, Workload
+from thalweg_lab.benches.joins.work import FILL, JoinWorkload
 from thalweg_lab.results import Result
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ WARM_UP = 20  # times as many rows are there to be counted as in the run before
 SPARK = "Spark's chained joins"
 
 Streams = dict[str, "DataFrame"]
-Make = Callable[["SparkSession", Streams, Workload], "DataFrame"]
+Make = Callable[["SparkSession", Streams, JoinWorkload], "DataFrame"]
 
 
 @contextmanager
-def files(workload: Workload) -> Iterator[str]:
+def files(workload: JoinWorkload) -> Iterator[str]:
     """The workload as files, one for each stream and batch."""
     with tempfile.TemporaryDirectory(prefix="thalweg-bench-", ignore_cleanup_errors=True) as folder:
         for number, tables in enumerate(workload.batches):
@@ -49,7 +49,7 @@ def against_spark(
     spark: SparkSession,
     tick: Tick,
     scenario: str,
-    make_workload: Callable[[int, int], Workload],
+    make_workload: Callable[[int, int], JoinWorkload],
     counts: tuple[int, int],
     target: float,
     about: dict[str, Any] | None = None,
@@ -76,7 +76,7 @@ def against_spark(
     return [found.faster(SPARK, target), control.control()]
 
 
-def _contenders(spark: SparkSession, folder: str, workload: Workload) -> dict[str, Callable[[], Run]]:
+def _contenders(spark: SparkSession, folder: str, workload: JoinWorkload) -> dict[str, Callable[[], Measurement]]:
     return {
         THALWEG: partial(run, spark, folder, workload, thalweg_join),
         SPARK: partial(run, spark, folder, workload, chained_join(workload.names)),
@@ -86,11 +86,11 @@ def _contenders(spark: SparkSession, folder: str, workload: Workload) -> dict[st
 def run(
     spark: SparkSession,
     folder: str,
-    workload: Workload,
+    workload: JoinWorkload,
     make: Make,
     about: dict[str, Any] | None = None,
     skip: int = len(FILL),
-) -> Run:
+) -> Measurement:
     """Join the streams of a folder; the time is that of the batches after filling, planning and state included."""
     import thalweg as tw
 
@@ -120,10 +120,10 @@ def run(
     counted = range(skip, len(workload.batches))
     seconds = sum(one.durationMs["triggerExecution"] / 1e3 for one in progress if one.batchId in counted)
     rows, checksum = (sum(answer[place] for answer in answers.values()) for place in range(2))
-    return Run(rows, checksum, seconds)
+    return Measurement(rows, checksum, seconds)
 
 
-def thalweg_join(spark: SparkSession, frames: Streams, workload: Workload) -> DataFrame:  # noqa: ARG001 - as all
+def thalweg_join(spark: SparkSession, frames: Streams, workload: JoinWorkload) -> DataFrame:  # noqa: ARG001 - as all
     """By `tw.join`."""
     import thalweg as tw
 
@@ -144,7 +144,7 @@ def chained_join(order: Sequence[str]) -> Make:
     the last condition compares, so that the results are those of a window over all streams.
     """
 
-    def make(spark: SparkSession, frames: Streams, workload: Workload) -> DataFrame:
+    def make(spark: SparkSession, frames: Streams, workload: JoinWorkload) -> DataFrame:
         for name, frame in frames.items():
             frame.withWatermark("ts", DELAY).createOrReplaceTempView(f"bench_{name}")
         first, *others = order
@@ -162,7 +162,7 @@ def chained_join(order: Sequence[str]) -> Make:
     return make
 
 
-def _step(workload: Workload, joined: Sequence[str], name: str, columns: Sequence[str]) -> str:
+def _step(workload: JoinWorkload, joined: Sequence[str], name: str, columns: Sequence[str]) -> str:
     """One more stream, as SQL."""
     within = workload.seconds * 1_000_000
     equal = [

@@ -24,7 +24,7 @@ Tables = Mapping[str, pa.Table]
 
 
 @dataclass(frozen=True)
-class Keys:
+class StreamKeys:
     """The keys of a stream: how many different values each has, and rows a batch."""
 
     values: Mapping[str, int]
@@ -32,7 +32,7 @@ class Keys:
 
 
 @dataclass(frozen=True)
-class Workload:
+class JoinWorkload:
     """Streams in batches, and their join."""
 
     on: tuple[tuple[tuple[str, str], ...], ...]  # classes of (stream, column) that are equal
@@ -73,7 +73,9 @@ class Workload:
         return 8 * len(self.batches[0][name].schema.names)
 
 
-def random_batches(streams: Mapping[str, Keys], batches: int, fill: Sequence[int] = (), seed: int = 0) -> list[Tables]:
+def random_batches(
+    streams: Mapping[str, StreamKeys], batches: int, fill: Sequence[int] = (), seed: int = 0
+) -> list[Tables]:
     """Uniform keys. Before the batches come longer ones that fill the windows: each as long as so many others."""
     random = np.random.default_rng(seed)
     found: list[Tables] = []
@@ -96,7 +98,7 @@ def later(batches: Sequence[Tables], by: int) -> list[Tables]:
     ]
 
 
-def _table(random: np.random.Generator, keys: Keys, at: int, length: int) -> pa.Table:
+def _table(random: np.random.Generator, keys: StreamKeys, at: int, length: int) -> pa.Table:
     rows = keys.rows * length
     times = np.sort(random.integers(at * BATCH_SECONDS * SECOND, (at + length) * BATCH_SECONDS * SECOND, rows))
     columns = {name: pa.array(random.integers(0, values, rows)) for name, values in keys.values.items()}

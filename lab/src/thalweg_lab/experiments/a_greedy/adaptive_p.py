@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from thalweg.ordering import AGreedy
-    from thalweg_lab.engine import Run
+    from thalweg_lab.engine import EngineRun
 
 STABLE, SELECTIVITIES, COSTS, HIDDEN = "stable", "selectivities change", "costs change", "hidden change"
 FIXED, ADAPTIVE = "fixed p", "adaptive p"
@@ -124,7 +124,7 @@ def exchanging(setting: Setting) -> dict[str, Row]:
     stream = permuted(random).workload
     sides = [(Engine(each, seed=setting["seed"]), Stretch(stream, random, each)) for each in (costs, exchanged)]
     policies = contestants(setting, equal=False)
-    runs: dict[str, list[Run]] = {name: [] for name in policies}
+    runs: dict[str, list[EngineRun]] = {name: [] for name in policies}
     ways: dict[str, list[NDArray[np.float64]]] = {name: [] for name in policies}
     work = dict.fromkeys(policies, 0.0)
     for number in range(setting["changes"] + 1):
@@ -176,7 +176,7 @@ def hidden_masks(tuples: int, random: np.random.Generator, *, better: bool) -> N
     return masks
 
 
-def totals(runs: "Sequence[Run]") -> Row:
+def totals(runs: "Sequence[EngineRun]") -> Row:
     """What several runs evaluated in all: the work where all filters cost the same."""
     extra = sum(run.extra_evaluations for run in runs)
     evaluations = sum(run.evaluations for run in runs)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from thalweg.ordering import Policy
-    from thalweg_lab.engine import Engine, Run
+    from thalweg_lab.engine import Engine, EngineRun
     from thalweg_lab.workload import Workload
 
 DROPS = (0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85)
@@ -109,7 +109,7 @@ def track(
     policies: "Mapping[str, Policy]",
     stretches: Sequence[tuple[Stretch, int]],
     random: np.random.Generator,
-) -> "tuple[dict[str, Run], dict[str, list[Track]]]":
+) -> "tuple[dict[str, EngineRun], dict[str, list[Track]]]":
     """Let policies process stretches of so many tuples each, and follow their orders through each stretch."""
     costs: dict[str, list[list[float]]] = {name: [[] for _ in stretches] for name in policies}
 

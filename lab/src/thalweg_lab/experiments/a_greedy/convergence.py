@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from thalweg.ordering import Policy
-    from thalweg_lab.engine import Engine, Run
+    from thalweg_lab.engine import Engine, EngineRun
     from thalweg_lab.workload import Workload
 
 CHUNK = 40_000  # tuples in a turn: some milliseconds, beside which starting a run is nothing
@@ -154,7 +154,7 @@ def race(
     """Let policies, and their twins if wanted, process the same chunks in turn."""
     from thalweg.ordering import AsWritten
 
-    runs: defaultdict[str, list[Run]] = defaultdict(list)
+    runs: defaultdict[str, list[EngineRun]] = defaultdict(list)
     times: defaultdict[str, list[float]] = defaultdict(list)
     for _ in range(turns):
         racing = dict(policies)

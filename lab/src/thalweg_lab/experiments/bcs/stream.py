@@ -32,7 +32,7 @@ AT, FOUND = range(2)
 
 
 @dataclass(frozen=True)
-class Count:
+class EvaluationCounts:
     """What a policy did with a stream."""
 
     evaluations: int  # for the query's sake
@@ -79,7 +79,7 @@ def advance(
     tally[AT] = k
 
 
-def count(policies: Mapping[str, Policy], chunks: Iterable[Integers], seed: int = 0) -> dict[str, Count]:
+def count(policies: Mapping[str, Policy], chunks: Iterable[Integers], seed: int = 0) -> dict[str, EvaluationCounts]:
     """Let policies process the same stream, given in chunks of whole blocks, and profile the same tuples.
 
     They can: what is dropped does not depend on the order. A-Greedys that profile different tuples settle on orders
@@ -126,10 +126,10 @@ class _Counter:
                 tally[FOUND] = 0
         self._blocks.append(blocks)
 
-    def count(self) -> Count:
+    def count(self) -> EvaluationCounts:
         blocks = np.concatenate(self._blocks)
         changes = int(self._policy.state.trace[CHANGES]) - self._changes
-        return Count(int(blocks.sum()), blocks, changes, self._profiled, self._seconds)
+        return EvaluationCounts(int(blocks.sum()), blocks, changes, self._profiled, self._seconds)
 
 
 def redrawn(drops: Sequence[float], random: np.random.Generator) -> tuple[float, ...]:
