@@ -4,8 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Touched after a successful install; setup does nothing until one of its prerequisites is newer.
 STAMP := $(VENV)/.thalweg-setup
-# More arguments for pytest, say "-n 4". One process is the default: it starts one Spark session, where each
-# process of pytest-xdist starts its own (--dist=loadgroup does nothing with pytest 9.2: pytest-xdist #1386).
+# More arguments for pytest, say "-k name".
 PYTEST_ARGS ?=
 
 # Two targets may want the system's package manager, which serves one at a time.
@@ -34,7 +33,7 @@ demo: setup java ## See the optimizer at work on Spark
 
 .PHONY: test
 test: setup java ## Run the tests: units, properties, doctests, Spark
-	@$(BIN)/python -m pytest -m "not cluster and not long" $(PYTEST_ARGS)
+	@sh scripts/run-tests.sh $(BIN)/python $(PYTEST_ARGS)
 
 .PHONY: test-long
 test-long: setup java ## Compare random queries with an independent engine for some minutes; others each time
