@@ -1,4 +1,4 @@
-"""What all tests share: Hypothesis profiles and one Spark session.
+"""Hypothesis profiles and one Spark session, for all tests.
 
 Imports no pyspark while tests are collected, so that tests without Spark stay fast.
 """
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 # No deadlines: the first call of a kernel may compile it.
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("dev", deadline=None)
+
+# The tests' queries are short: optimizing their code takes the JVM longer than running them.
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 
@@ -34,8 +38,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A small local Spark session, started by the first test that asks for it."""
-    from thalweg.spark.start import local_session
+    from thalweg.spark.start import QUIET, local_session
 
-    session = local_session("thalweg-tests")
+    java = "spark.driver.extraJavaOptions"
+    session = local_session("thalweg-tests", **{java: f"{QUIET[java]} {SHORT_LIVED}"})
     yield session
     session.stop()

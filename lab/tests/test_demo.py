@@ -20,7 +20,7 @@ from thalweg_lab.demo import (
 
 def test_rows_have_the_rates_and_pairs_that_are_said() -> None:
     rows = np.arange(PHASE_ROWS, PHASE_ROWS + 50_000)
-    dropped = np.array([~keeps(one)(rows) for one in range(FILTERS)])
+    dropped = np.array([~keeps(number)(rows) for number in range(FILTERS)])
     assert (phase_of(rows) == 1).all()
     assert dropped.mean(axis=1) == pytest.approx(PHASES[1], abs=0.01)
     agree = (dropped[0] == dropped[1]).mean()

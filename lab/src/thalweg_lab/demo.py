@@ -53,13 +53,13 @@ def uniform(rows: Integers, salt: int) -> Floats:
     return (mixed >> np.uint64(11)).astype(np.float64) / 2.0**53
 
 
-def keeps(one: int) -> Callable[[Integers], Booleans]:
-    """Filter number `one` of the demonstration: which rows it keeps."""
+def keeps(filter_index: int) -> Callable[[Integers], Booleans]:
+    """A filter of the demonstration, by its index: which rows it keeps."""
 
     def keep(rows: Integers) -> Booleans:
-        drop = np.array([phase[one] for phase in PHASES])[phase_of(rows)]
-        shares = uniform(rows, 3 * one) < SHARED
-        number = np.where(shares, uniform(rows, 100 + one // 2), uniform(rows, 3 * one + 1))
+        drop = np.array([phase[filter_index] for phase in PHASES])[phase_of(rows)]
+        shares = uniform(rows, 3 * filter_index) < SHARED
+        number = np.where(shares, uniform(rows, 100 + filter_index // 2), uniform(rows, 3 * filter_index + 1))
         return np.asarray(number >= drop)
 
     return keep
@@ -80,14 +80,14 @@ def pipeline(strategy: str, phase: int, clock: Callable[[], float] = time.perf_c
         kinds: dict[str, type[Policy]] = {Independent.name: Independent, AGreedy.name: AGreedy}
         order = optimal_of(phase) if strategy == OPTIMAL else None
         policy = kinds.get(strategy, AsWritten)(FILTERS, order=order)
-        _pipelines[key] = Pipeline(policy, [keeps(one) for one in range(FILTERS)], clock=clock)
+        _pipelines[key] = Pipeline(policy, [keeps(filter_index) for filter_index in range(FILTERS)], clock=clock)
     return _pipelines[key]
 
 
 def optimal_of(phase: int) -> tuple[int, ...]:
     """The cheapest order of a phase, from rows of its own."""
     rows = np.arange(phase * PHASE_ROWS, phase * PHASE_ROWS + 20_000)
-    masks = sum((~keeps(one)(rows)).astype(np.int64) << one for one in range(FILTERS))
+    masks = sum((~keeps(filter_index)(rows)).astype(np.int64) << filter_index for filter_index in range(FILTERS))
     return optimal_order(masks, np.ones(FILTERS))
 
 

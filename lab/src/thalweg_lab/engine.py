@@ -88,39 +88,39 @@ def bucket_of(key: int) -> int:
 
 
 @inlined
-def is_dropped(windows: Windows, one: int, tuple_key: int, drop: int, probes: int) -> bool:
+def is_dropped(windows: Windows, window: int, tuple_key: int, drop: int, probes: int) -> bool:
     """Evaluate a filter: probe its window, as often as it costs, and drop the tuple if the last finds no match."""
     row = END
     for _ in range(probes):
         tuple_key = (tuple_key * 6364136223846793005 + 1442695040888963407) & 0x7FFFFFFFFFFFFFFF
         key = (tuple_key >> 33) % ROWS * 2 + drop
-        row = windows.buckets[one, bucket_of(key)]
-        while row != END and windows.keys[one, row] != key:
-            row = windows.nexts[one, row]
+        row = windows.buckets[window, bucket_of(key)]
+        while row != END and windows.keys[window, row] != key:
+            row = windows.nexts[window, row]
     return bool(row == END)
 
 
 @inlined
-def link(windows: Windows, one: int, row: int, key: int) -> None:
+def link(windows: Windows, window: int, row: int, key: int) -> None:
     """Write a row of a window and put it into its bucket."""
     bucket = bucket_of(key)
-    windows.keys[one, row] = key
-    windows.nexts[one, row] = windows.buckets[one, bucket]
-    windows.buckets[one, bucket] = row
+    windows.keys[window, row] = key
+    windows.nexts[window, row] = windows.buckets[window, bucket]
+    windows.buckets[window, bucket] = row
 
 
 @inlined
-def unlink(windows: Windows, one: int, row: int) -> None:
+def unlink(windows: Windows, window: int, row: int) -> None:
     """Take a row of a window out of its bucket."""
-    bucket = bucket_of(windows.keys[one, row])
-    after = windows.nexts[one, row]
-    before = windows.buckets[one, bucket]
+    bucket = bucket_of(windows.keys[window, row])
+    after = windows.nexts[window, row]
+    before = windows.buckets[window, bucket]
     if before == row:
-        windows.buckets[one, bucket] = after
+        windows.buckets[window, bucket] = after
         return
-    while windows.nexts[one, before] != row:
-        before = windows.nexts[one, before]
-    windows.nexts[one, before] = after
+    while windows.nexts[window, before] != row:
+        before = windows.nexts[window, before]
+    windows.nexts[window, before] = after
 
 
 @inlined
@@ -131,9 +131,9 @@ def _seconds(nanoseconds: int, probes: int, probe_seconds: float) -> float:
 
 @kernel
 def _build(windows: Windows, keys: Integers) -> None:
-    for one in range(windows.keys.shape[0]):
+    for window in range(windows.keys.shape[0]):
         for row in range(ROWS):
-            link(windows, one, row, keys[one, row])
+            link(windows, window, row, keys[window, row])
 
 
 @inlined
@@ -172,15 +172,15 @@ def _look(
         alive += counts[position]
     total = 0.0
     for position in range(filters):
-        one = state.order[position]
-        evaluated[one] = alive
-        dropped[one] = counts[position]
-        seconds[one] = alive * window.mean_time[one]
-        total += seconds[one]
+        filter_index = state.order[position]
+        evaluated[filter_index] = alive
+        dropped[filter_index] = counts[position]
+        seconds[filter_index] = alive * window.mean_time[filter_index]
+        total += seconds[filter_index]
         alive -= counts[position]
     if total > 0.0 and nanoseconds > 0:  # the vector's time, shared out by what single evaluations were seen to take
-        for one in range(filters):
-            seconds[one] *= nanoseconds * 1e-9 / total
+        for filter_index in range(filters):
+            seconds[filter_index] *= nanoseconds * 1e-9 / total
     if code == ADJACENT_SWAP:
         adjacent_swap.observe(window, state, totals, evaluated, dropped, seconds, uniform)
     elif code == MARGINAL_RANK:
@@ -231,18 +231,20 @@ def process(  # noqa: C901, PLR0912, PLR0915 - one loop with its cases, and call
                 batch.times[filling] = np.nan
                 before = clock()
                 while position < filters:
-                    one = order[position]
-                    is_out = is_dropped(windows, one, key, (mask >> one) & 1, probes[one])
+                    filter_index = order[position]
+                    is_out = is_dropped(windows, filter_index, key, (mask >> filter_index) & 1, probes[filter_index])
                     after = clock()
-                    batch.times[filling, one] = _seconds(after - before - clock_cost, probes[one], probe_seconds)
+                    batch.times[filling, filter_index] = _seconds(
+                        after - before - clock_cost, probes[filter_index], probe_seconds
+                    )
                     before = after
                     if is_out:
                         break
                     position += 1
             else:
                 while position < filters:
-                    one = order[position]
-                    if is_dropped(windows, one, key, (mask >> one) & 1, probes[one]):
+                    filter_index = order[position]
+                    if is_dropped(windows, filter_index, key, (mask >> filter_index) & 1, probes[filter_index]):
                         break
                     position += 1
             counts[position] += 1
@@ -259,12 +261,17 @@ def process(  # noqa: C901, PLR0912, PLR0915 - one loop with its cases, and call
             wanted = state.wanted[position]
             known = 1 << order[position]
             for later in range(position + 1, filters):
-                one = order[later]
-                if (wanted >> one) & 1:
-                    known |= is_dropped(windows, one, key, (mask >> one) & 1, probes[one]) << one
+                filter_index = order[later]
+                if (wanted >> filter_index) & 1:
+                    known |= (
+                        is_dropped(windows, filter_index, key, (mask >> filter_index) & 1, probes[filter_index])
+                        << filter_index
+                    )
                     if timed:
                         after = clock()
-                        batch.times[filling, one] = _seconds(after - before - clock_cost, probes[one], probe_seconds)
+                        batch.times[filling, filter_index] = _seconds(
+                            after - before - clock_cost, probes[filter_index], probe_seconds
+                        )
                         before = after
                     tally[EXTRA] += 1
             if timed:

@@ -70,14 +70,14 @@ def complete() -> list[Result]:
 
     random = np.random.default_rng(0)
     planners: tuple[Planner, ...] = (FAB(), Sifting())
-    excess: dict[str, list[float]] = {one.name: [] for one in planners}
-    spent: dict[str, list[float]] = {one.name: [] for one in planners}
+    excess: dict[str, list[float]] = {planner.name: [] for planner in planners}
+    spent: dict[str, list[float]] = {planner.name: [] for planner in planners}
     for _ in range(SETTINGS):
         graph = random_graph("complete", COMPLETE_STREAMS, random)
         optimum = np.array(DMJoin().plan(graph).costs)
-        for one in planners:
-            spent[one.name].append(seconds_of(one, graph))
-            excess[one.name].append(float(np.mean(one.plan(graph).costs / optimum)) - 1.0)
+        for planner in planners:
+            spent[planner.name].append(seconds_of(planner, graph))
+            excess[planner.name].append(float(np.mean(planner.plan(graph).costs / optimum)) - 1.0)
     fab, sifting = fmean(excess["fab"]), fmean(excess["sifting"])
     paces = ", ".join(f"{name} takes {1e3 * median(each):.2f} ms" for name, each in spent.items())
     return [
@@ -98,12 +98,12 @@ def times(name: str, shapes: tuple[str, ...], streams: int) -> dict[str, float]:
     from thalweg.joinorder import planner, random_graph
 
     random = np.random.default_rng(0)
-    one = planner(name)
-    one.plan(random_graph("complete", 8, random))  # loads the compiled code
+    chosen = planner(name)
+    chosen.plan(random_graph("complete", 8, random))  # loads the compiled code
     spent: dict[str, list[float]] = {shape: [] for shape in shapes}
     for _ in range(TURNS):
         for shape in shapes:
-            spent[shape].append(seconds_of(one, random_graph(shape, streams, random)))
+            spent[shape].append(seconds_of(chosen, random_graph(shape, streams, random)))
     return {shape: median(each) for shape, each in spent.items()}
 
 

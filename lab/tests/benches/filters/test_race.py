@@ -38,7 +38,7 @@ def test_every_contender_runs_once_a_round() -> None:
 
     found = race("steady", {name: lambda name=name: contender(name) for name in "abc"}, 4, lambda *_: None, "")  # type: ignore[misc]
     rounds = ["".join(calls[start : start + 3]) for start in range(0, 12, 3)]
-    assert all(sorted(one) == ["a", "b", "c"] for one in rounds)
+    assert all(sorted(names) == ["a", "b", "c"] for names in rounds)
     assert len(set(rounds)) > 1
     assert found.seconds == {name: [0.5] * 4 for name in "abc"}
 

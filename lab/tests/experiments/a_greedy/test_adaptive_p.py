@@ -73,8 +73,8 @@ def test_a_hidden_change_moves_no_rate_of_the_order_there_was() -> None:
     rates = []
     for better in (False, True):
         bits = hidden_masks(100_000, random, better=better)[:, None] >> np.arange(8) & 1
-        reaching = [bits[~bits[:, :one].any(axis=1)] for one in range(8)]
-        rates.append([each[:, one].mean() for one, each in enumerate(reaching)])
+        reaching = [bits[~bits[:, :number].any(axis=1)] for number in range(8)]
+        rates.append([each[:, number].mean() for number, each in enumerate(reaching)])
         assert bits[:, 7].mean() == pytest.approx(0.91 if better else 0.1, abs=0.01)
     assert rates[0] == pytest.approx(rates[1], abs=0.02)
 

@@ -84,13 +84,15 @@ def test_a_summary_of_a_recovery() -> None:
 def test_a_stream_changes_after_each_period() -> None:
     masks = list(spans(60_000, 180_000, np.random.default_rng(0)))
     assert [each.size for each in masks] == [50_000, 10_000] * 3
-    rates = [[(each >> one & 1).mean() for one in range(len(DROPS))] for each in masks]
+    rates = [[(each >> number & 1).mean() for number in range(len(DROPS))] for each in masks]
     assert np.allclose(rates[0], rates[1], atol=0.03)
     assert not np.allclose(rates[1], rates[2], atol=0.03)
     assert np.allclose(sorted(rates[2]), DROPS, atol=0.03)
 
 
-@pytest.mark.parametrize("experiment", [fig16.EXPERIMENT, fig17.EXPERIMENT, fig18.EXPERIMENT], ids=lambda one: one.id)
+@pytest.mark.parametrize(
+    "experiment", [fig16.EXPERIMENT, fig17.EXPERIMENT, fig18.EXPERIMENT], ids=lambda experiment: experiment.id
+)
 def test_a_tiny_timeline(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change, "CHANGE_AT", 20_000)
     setting = experiment.settings(True)[0]  # noqa: FBT003
@@ -102,7 +104,9 @@ def test_a_tiny_timeline(experiment: Experiment, monkeypatch: pytest.MonkeyPatch
     assert experiment.judge(rows)
 
 
-@pytest.mark.parametrize("experiment", [fig19.EXPERIMENT, fig20.EXPERIMENT, fig21.EXPERIMENT], ids=lambda one: one.id)
+@pytest.mark.parametrize(
+    "experiment", [fig19.EXPERIMENT, fig20.EXPERIMENT, fig21.EXPERIMENT], ids=lambda experiment: experiment.id
+)
 def test_a_tiny_total(experiment: Experiment) -> None:
     settings = experiment.settings(True)  # noqa: FBT003
     rows = experiment.measure(settings[0] | {"period": 10_000, "tuples": 20_000})

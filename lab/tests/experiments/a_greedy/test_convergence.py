@@ -95,5 +95,5 @@ def test_edges_compare_within_a_race() -> None:
     ],
 )
 def test_an_edge_rises_and_falls(times: dict[int, float], holds: bool) -> None:  # noqa: FBT001
-    rows = [one for x, time in times.items() for one in (row("a-greedy", 100, x=x), row("independent", time, x=x))]
+    rows = [found for x, time in times.items() for found in (row("a-greedy", 100, x=x), row("independent", time, x=x))]
     assert [result.holds for result in rise_and_fall(rows, "x", (2, 7))] == [holds, holds]

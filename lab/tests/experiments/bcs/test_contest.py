@@ -58,7 +58,9 @@ def test_the_overhead(reoptimisations: tuple[int, int], times: tuple[float, floa
     assert [result.holds for result in overhead.judge(rows)] == [holds] * 4
 
 
-@pytest.mark.parametrize("experiment", [exp1.EXPERIMENT, exp2.EXPERIMENT, overhead.EXPERIMENT], ids=lambda one: one.id)
+@pytest.mark.parametrize(
+    "experiment", [exp1.EXPERIMENT, exp2.EXPERIMENT, overhead.EXPERIMENT], ids=lambda experiment: experiment.id
+)
 def test_streams_are_the_papers(experiment: Experiment) -> None:
     assert all(setting["changes"] == 5 for setting in experiment.settings(False))  # noqa: FBT003
     assert len(experiment.settings(True)) < 10  # noqa: FBT003

@@ -50,7 +50,7 @@ def test_all_probabilities_change_and_none_a_little() -> None:
     random = np.random.default_rng(0)
     drops = tuple(random.uniform(LOW, HIGH, 200).tolist())
     after = redrawn(drops, random)
-    assert all(abs(one - other) >= LEAST_CHANGE for one, other in zip(drops, after, strict=True))
+    assert all(abs(drop - new_drop) >= LEAST_CHANGE for drop, new_drop in zip(drops, after, strict=True))
     assert min(after) >= LOW
     assert max(after) <= HIGH
     assert len(regimes(5, random)) == 6

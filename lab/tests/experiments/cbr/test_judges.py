@@ -10,7 +10,7 @@ from thalweg_lab.experiments.cbr.delay import CHARGED, CONTENT, WSCQ, simulate
 from thalweg_lab.experiments.experiment import Experiment, Row
 from thalweg_lab.results import Result
 
-EXPERIMENTS = [one.EXPERIMENT for one in (calls, delay, overhead, quality, random_selectivities)]
+EXPERIMENTS = [module.EXPERIMENT for module in (calls, delay, overhead, quality, random_selectivities)]
 
 
 def failed(results: list[Result]) -> list[str]:
@@ -113,7 +113,7 @@ def test_queues_are_served_in_order_and_one_by_one() -> None:
     assert charged == pytest.approx(2 * 0.004)
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda one: one.id)
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.id)
 def test_a_tiny_measurement_can_be_judged_and_drawn(experiment: Experiment) -> None:
     figures = pytest.importorskip("matplotlib.figure")
     rows = [row for setting in experiment.settings(True) for row in experiment.measure(setting | {"tuples": 1500})]  # noqa: FBT003

@@ -34,7 +34,7 @@ def test_all_contestants_route_the_same_tuples() -> None:
     counts = contest(Stream(diagonal(3, 0.05, 1.0)), 20_000, CONTESTANTS)
     rows = rows_of(counts, operators=3)
     assert [row["router"] for row in rows] == list(CONTESTANTS)
-    assert all(one.tuples == 20_000 and one.late_tuples == 10_000 for one in counts.values())
+    assert all(counted.tuples == 20_000 and counted.late_tuples == 10_000 for counted in counts.values())
     assert all(1 <= row["calls"] <= 3.2 for row in rows)
     assert next(row["fewer"] for row in rows if row["router"] == SELECTIVITY) == 0
     assert all(counts[name].nbytes > 0 for name in ROUTERS)
@@ -42,4 +42,4 @@ def test_all_contestants_route_the_same_tuples() -> None:
 
 def test_one_seed_one_count() -> None:
     first, second = (contest(Stream(diagonal(2, 0.1, 0.9), 5), 10_000, CONTESTANTS, seed=2) for _ in range(2))
-    assert [one.calls for one in first.values()] == [one.calls for one in second.values()]
+    assert [counted.calls for counted in first.values()] == [counted.calls for counted in second.values()]

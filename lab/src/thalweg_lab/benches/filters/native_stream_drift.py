@@ -35,7 +35,7 @@ def measure(
     def contenders(rows: int, batches: int) -> dict[str, Callable[[], Measurement]]:
         def known(number: int) -> tuple[str, ...]:
             own = min(number // batches, PHASES - 1)
-            return (QUICK[own], *(one for one in QUICK if one != QUICK[own]), SLOW)
+            return (QUICK[own], *(condition for condition in QUICK if condition != QUICK[own]), SLOW)
 
         starts: dict[str, Start] = {
             THALWEG: _start_driven,
@@ -95,7 +95,7 @@ def _run(frame: DataFrame, start: Start, batches: int) -> Measurement:
         query = start(frame, take, folder)
         while not enough.wait(0.05) and query.isActive:
             pass
-        spent = {one.batchId: one.durationMs["addBatch"] / 1e3 for one in query.recentProgress}
+        spent = {progress.batchId: progress.durationMs["addBatch"] / 1e3 for progress in query.recentProgress}
         query.stop()
         if failure := query.exception():
             raise failure

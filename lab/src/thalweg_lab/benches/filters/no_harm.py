@@ -59,7 +59,7 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int | None = None, rounds:
     """Each case against the same plan without Thalweg."""
     cost = partial(expected_cost, costs=COSTS, keeps=KEEPS)
     tests = tests_of(COSTS, KEEPS, bytes_of(UNIT_SECONDS))
-    best = [tests[one] for one in min(permutations(range(len(tests))), key=cost)]
+    best = [tests[number] for number in min(permutations(range(len(tests))), key=cost)]
 
     def case(number: int, label: str, makes: tuple[Make, Make], size: int, tiny_rounds: int | None = None) -> Race:
         with_thalweg, without = makes
@@ -81,9 +81,9 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int | None = None, rounds:
         case(3, "tiny input, Python", _python(CHEAP), TINY_ROWS, TINY_ROUNDS),
         case(4, "tiny input, native", _native(REGEXES), TINY_ROWS, TINY_ROUNDS),
     ]
-    results = [found for one in (ordered, cheap, native) for found in (one.faster(PLAIN, BOUND), one.control())]
-    for one in tiny:
-        results += [one.later(PLAIN, MOST_MILLISECONDS), one.apart(PLAIN, PLAIN_AGAIN, CONTROL_MILLISECONDS)]
+    results = [found for race in (ordered, cheap, native) for found in (race.faster(PLAIN, BOUND), race.control())]
+    for race in tiny:
+        results += [race.later(PLAIN, MOST_MILLISECONDS), race.apart(PLAIN, PLAIN_AGAIN, CONTROL_MILLISECONDS)]
     return results
 
 

@@ -33,7 +33,7 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, rounds: int = 
     cost = partial(expected_cost, costs=COSTS, keeps=KEEPS)
     tests = tests_of(COSTS, KEEPS, bytes_of(UNIT_SECONDS))
     orders = list(permutations(range(len(tests))))
-    worst, best = ([tests[one] for one in pick(orders, key=cost)] for pick in (max, min))
+    worst, best = ([tests[number] for number in pick(orders, key=cost)] for pick in (max, min))
     written, ideal = predicates_of(worst), predicates_of(best)
 
     def thalweg(frame: DataFrame) -> DataFrame:

@@ -47,7 +47,7 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = PHASE_ROWS, rounds: 
     tests = [tests_of(*phase, unit) for phase in phases]
     by_phase = partial(ByPhase, span=total // PARTITIONS)
     drifting = [by_phase(parts) for parts in zip(*tests, strict=True)]
-    knowing = by_phase([InOrder([part[one] for one in order]) for part, order in zip(tests, ideal, strict=True)])
+    knowing = by_phase([InOrder([part[number] for number in order]) for part, order in zip(tests, ideal, strict=True)])
     written = predicates_of(drifting)
 
     def thalweg(frame: DataFrame, drift: str = "none", predicates: Sequence[Any] = written) -> DataFrame:
@@ -57,7 +57,7 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = PHASE_ROWS, rounds: 
         THALWEG: thalweg,
         AGAIN: thalweg,
         WATCHED: partial(thalweg, drift="bcs"),
-        STATIC: lambda frame: plain.chain(frame, [InOrder([drifting[one] for one in static])]),
+        STATIC: lambda frame: plain.chain(frame, [InOrder([drifting[number] for number in static])]),
         CLAIRVOYANT: lambda frame: plain.chain(frame, [knowing]),
     }
     note = f"{len(SHIFTS)} phases of {rows:,} rows over {PARTITIONS} partitions, cold, both others fused by hand"

@@ -81,12 +81,12 @@ class Race:
         return f"{self.label}: {what}" if self.label else what
 
     def _difference(self, who: str, than: str) -> tuple[float, str]:
-        one, other = (1e3 * median(self.seconds[name]) for name in (who, than))
-        medians = f"medians of {len(self.seconds[who])} rounds; {who} {one:.0f} ms, {than} {other:.0f} ms"
-        return one - other, f"{self.note}; {medians}"
+        mine, theirs = (1e3 * median(self.seconds[name]) for name in (who, than))
+        medians = f"medians of {len(self.seconds[who])} rounds; {who} {mine:.0f} ms, {than} {theirs:.0f} ms"
+        return mine - theirs, f"{self.note}; {medians}"
 
     def _ratio(self, slow: str, fast: str) -> tuple[float, str]:
-        ratios = [one / other for one, other in zip(self.seconds[slow], self.seconds[fast], strict=True)]
+        ratios = [longer / shorter for longer, shorter in zip(self.seconds[slow], self.seconds[fast], strict=True)]
         spread = f"median of {len(ratios)} rounds, {min(ratios):.2f}..{max(ratios):.2f}"
         medians = ", ".join(f"{name} {median(self.seconds[name]):.2f} s" for name in (fast, slow))
         return median(ratios), f"{self.note}; {spread if len(ratios) > 1 else 'one round'}; {medians}"

@@ -119,9 +119,9 @@ def expected_cost(order: Iterable[int], costs: Sequence[float], keeps: Sequence[
     6.0
     """
     total, alive = 0.0, 1.0
-    for one in order:
-        total += alive * costs[one]
-        alive *= keeps[one]
+    for number in order:
+        total += alive * costs[number]
+        alive *= keeps[number]
     return total
 
 

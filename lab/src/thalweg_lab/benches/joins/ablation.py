@@ -31,12 +31,12 @@ def measure(spark: SparkSession | None, tick: Tick, *, rows: int = ROWS, batches
             raise AssertionError(f"{NAME}: different results with {share:.0%} surviving")
         tick(number + 1, len(SURVIVING))
         note = f"{share:.0%} of the hub's rows survive; {MATCHES:g} matches in each leaf where there are any"
-        for what, one, other in (
+        for what, with_drop_probing, nested_probing in (
             ("intermediate combinations", with_drops.intermediate, nested.intermediate),
             ("probes", with_drops.probes, nested.probes),
         ):
-            ratio = one / max(other, 1)
-            text = f"{note}; {one:,} and {other:,}"
+            ratio = with_drop_probing / max(nested_probing, 1)
+            text = f"{note}; {with_drop_probing:,} and {nested_probing:,}"
             results.append(
                 at_most(NAME, f"{what}, share of those of nested probing, {share:.0%} survive", ratio, 1, text)
             )

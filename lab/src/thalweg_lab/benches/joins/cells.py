@@ -59,7 +59,7 @@ def drive(
         latest = max(pc.max(rows["ts"]).as_py() for rows in arrivals.values() if rows.num_rows)
         statistics = parts[-1].statistics
         driven.results += statistics.results
-        driven.checksum += sum(pc.sum(column).as_py() or 0 for one in parts for column in one.results.columns)
+        driven.checksum += sum(pc.sum(column).as_py() or 0 for part in parts for column in part.results.columns)
         driven.probes += statistics.probes
         driven.intermediate += statistics.intermediate
     return driven
@@ -77,14 +77,18 @@ def orders_of(query: JoinQuery) -> dict[str, list[tuple[str, ...]]]:
 
     def connected(first: str, order: Sequence[str]) -> bool:
         seen = [first]
-        for one in order:
-            if not any(frozenset((one, other)) in adjacent for other in seen):
+        for stream in order:
+            if not any(frozenset((stream, other)) in adjacent for other in seen):
                 return False
-            seen.append(one)
+            seen.append(stream)
         return True
 
     return {
-        name: [order for order in permutations([one for one in query.names if one != name]) if connected(name, order)]
+        name: [
+            order
+            for order in permutations([stream for stream in query.names if stream != name])
+            if connected(name, order)
+        ]
         for name in query.names
     }
 

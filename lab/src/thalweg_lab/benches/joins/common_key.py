@@ -30,7 +30,7 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, batches: int =
     about: dict[str, Any] = {}
     results = against_spark(spark, tick, NAME, make_workload, (rows, batches), 8, about)
     row_bytes = make_workload(1, 0).row_bytes
-    in_windows = sum(one["rows_in_state"] * row_bytes(name) for name, one in about["inputs"].items())
+    in_windows = sum(window["rows_in_state"] * row_bytes(name) for name, window in about["inputs"].items())
     state = at_most(
         NAME,
         "bytes of state for each byte of the windows' rows",

@@ -110,7 +110,7 @@ def _searched(
     for number, (name, order) in enumerate(runs):
         tries = [drive(query, batches, orders=first | {name: order}, drop_probing=True).seconds for _ in range(TRIES)]
         starts = range(0, len(batches), phase)
-        seconds[name][order] = [min(sum(one[at : at + phase]) for one in tries) for at in starts]
+        seconds[name][order] = [min(sum(batch_seconds[at : at + phase]) for batch_seconds in tries) for at in starts]
         tick(number + 1, len(runs))
 
     def best(phases: Sequence[int]) -> Orders:

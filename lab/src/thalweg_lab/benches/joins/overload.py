@@ -113,7 +113,7 @@ def measure(
             query.stop()
     driven = drive(feed.workload().query, (prepared(feed.workload(number))[0] for number in range(feed.files)))
     tick(1, 1)
-    return _judged(found, rows, driven, tuple(sum(one[place] for one in answers.values()) for place in range(2)))
+    return _judged(found, rows, driven, tuple(sum(answer[place] for answer in answers.values()) for place in range(2)))
 
 
 def _overrun(query: StreamingQuery, feed: Feed, key: str, seconds: float, calm: int, tick: Tick) -> Overrun:
@@ -164,14 +164,14 @@ def _judged(found: Overrun, rows: int, expected: CellRun, given: tuple[int, ...]
 def _taken(query: StreamingQuery) -> int:
     """Files of each stream that have been joined."""
     progress = query.lastProgress
-    offsets = [json.loads(one.endOffset) or {} for one in progress.sources] if progress else []
-    return min((one.get("logOffset", -1) for one in offsets), default=-1) + 1  # of one file each
+    offsets = [json.loads(source.endOffset) or {} for source in progress.sources] if progress else []
+    return min((offset.get("logOffset", -1) for offset in offsets), default=-1) + 1  # of one file each
 
 
 def _batch_seconds(query: StreamingQuery) -> float:
     """How long the latest micro-batches with rows took."""
-    with_rows = [one for one in query.recentProgress if one.numInputRows]
-    return median(one.durationMs["triggerExecution"] / 1e3 for one in with_rows[-TIMED:])
+    with_rows = [report for report in query.recentProgress if report.numInputRows]
+    return median(report.durationMs["triggerExecution"] / 1e3 for report in with_rows[-TIMED:])
 
 
 def _wait(query: StreamingQuery, ready: Callable[[], bool]) -> None:

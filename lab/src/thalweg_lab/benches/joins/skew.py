@@ -61,7 +61,7 @@ def measure(
     """Cells with and without splitting, and a task that packs even keys with and without looking for heavy ones."""
     del spark  # what is measured is cells and tasks
     compile_kernels()
-    skewed, even = (make_workload(rows, batches, is_skewed=one) for one in (True, False))
+    skewed, even = (make_workload(rows, batches, is_skewed=is_skewed) for is_skewed in (True, False))
     split, plain = drive(skewed, splits=True), drive(skewed, splits=False)
     if split.results != plain.results:
         raise AssertionError(f"{NAME}: {split.results} results with the key split, {plain.results} without")

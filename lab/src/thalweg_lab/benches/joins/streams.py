@@ -118,7 +118,7 @@ def run(
     finally:
         spark.conf.set(PROVIDER, provider)
     counted = range(skip, len(workload.batches))
-    seconds = sum(one.durationMs["triggerExecution"] / 1e3 for one in progress if one.batchId in counted)
+    seconds = sum(report.durationMs["triggerExecution"] / 1e3 for report in progress if report.batchId in counted)
     rows, checksum = (sum(answer[place] for answer in answers.values()) for place in range(2))
     return Measurement(rows, checksum, seconds)
 
@@ -148,9 +148,9 @@ def chained_join(order: Sequence[str]) -> Make:
         for name, frame in frames.items():
             frame.withWatermark("ts", DELAY).createOrReplaceTempView(f"bench_{name}")
         first, *others = order
-        columns = [one for one in frames[first].columns if one != "ts"]
+        columns = [column for column in frames[first].columns if column != "ts"]
         spark.sql(
-            f"SELECT {', '.join(f'{one} AS {first}_{one}' for one in columns)}, ts FROM bench_{first}"  # noqa: S608 - ours
+            f"SELECT {', '.join(f'{column} AS {first}_{column}' for column in columns)}, ts FROM bench_{first}"  # noqa: S608 - ours
         ).createOrReplaceTempView("bench_joined")
         joined = [first]
         for name in others:
@@ -166,17 +166,17 @@ def _step(workload: JoinWorkload, joined: Sequence[str], name: str, columns: Seq
     """One more stream, as SQL."""
     within = workload.seconds * 1_000_000
     equal = [
-        f"l.{other}_{theirs} = r.{dict(one)[name]}"
-        for one in workload.on
-        if name in dict(one)
-        for other, theirs in one
+        f"l.{other}_{theirs} = r.{dict(equality)[name]}"
+        for equality in workload.on
+        if name in dict(equality)
+        for other, theirs in equality
         if other in joined
     ]
     near = [
         f"r.ts > l.ts - INTERVAL {workload.seconds} SECONDS AND r.ts < l.ts + INTERVAL {workload.seconds} SECONDS",
         *(f"abs(unix_micros(r.ts) - l.{other}_time) < {within}" for other in joined[1:]),
     ]
-    taken = ", ".join(f"r.{one} AS {name}_{one}" for one in columns if one != "ts")
+    taken = ", ".join(f"r.{column} AS {name}_{column}" for column in columns if column != "ts")
     return (
         f"SELECT l.*, {taken}, unix_micros(r.ts) AS {name}_time FROM bench_joined l JOIN bench_{name} r "  # noqa: S608 - ours
         f"ON {' AND '.join([*equal, *near])}"

@@ -47,7 +47,7 @@ class JoinWorkload:
     @property
     def condition(self) -> str:
         """The join condition as text."""
-        pairs = (pair for one in self.on for pair in pairwise(one))
+        pairs = (pair for equality in self.on for pair in pairwise(equality))
         return " AND ".join(f"{left[0]}.{left[1]} = {right[0]}.{right[1]}" for left, right in pairs)
 
     @property
@@ -60,11 +60,11 @@ class JoinWorkload:
         """The join, for cells without Spark; the result has the values of all streams."""
         inputs = []
         for name in self.names:
-            fields = [pa.field(one, pa.int64()) for one in self.batches[0][name].schema.names]
+            fields = [pa.field(column, pa.int64()) for column in self.batches[0][name].schema.names]
             inputs.append(Input(name, pa.schema(fields), "ts", Time(self.seconds * SECOND)))
         return JoinQuery(
             inputs=tuple(inputs),
-            equalities=tuple(frozenset(one) for one in self.on),
+            equalities=tuple(frozenset(equality) for equality in self.on),
             select=tuple((name, "v", f"{name}_v") for name in self.names),
         )
 

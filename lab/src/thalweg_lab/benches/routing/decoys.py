@@ -33,11 +33,11 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, rounds: int = 
     routed = Routed(predicates_of([ByClass(number, load, A, B) for number in range(OPERATORS)]))
     frame = rows_of_classes(spark, rows)
     names = [CLASSIFIER, *DECOYS]
-    one = routed.by(ONE_ORDER, None)(frame).selectExpr("count(*)", "sum(id)").collect()
+    expected = routed.by(ONE_ORDER, None)(frame).selectExpr("count(*)", "sum(id)").collect()
     right = after = learning = 0
     for done in range(rounds):
         tick(done, rounds)
-        if routed.by(CLASSES, names)(frame).selectExpr("count(*)", "sum(id)").collect() != one:
+        if routed.by(CLASSES, names)(frame).selectExpr("count(*)", "sum(id)").collect() != expected:
             raise AssertionError(f"{NAME}: classes kept other rows than one order")
         about = routed.explained(CLASSES)
         parts = [part for stage in about["routing"]["stages"] for part in stage["rows_by"]]

@@ -47,7 +47,7 @@ def probes(_setting: Setting) -> list[Row]:
     """Example 2: the filters evaluated on the stream, in three orders and in the best."""
     from thalweg.ordering import optimal_order, order_cost
 
-    masks = [DROPS[one] for one in STREAM]
+    masks = [DROPS[number] for number in STREAM]
     orders = [(0, 1, 2, 3), (2, 1, 3, 0), (2, 0, 1, 3), optimal_order(masks, np.ones(4))]
     return [{"what": what, "value": order_cost(masks, order) * 8} for what, order in zip(PROBES, orders, strict=True)]
 
@@ -57,10 +57,10 @@ def correction(_setting: Setting) -> list[Row]:
     from thalweg.ordering import AGreedy, MatrixView
 
     policy = AGreedy(4, window=6, order=(2, 0, 1, 3))
-    policy.update([DROPS[one] for one in STREAM if DROPS[one]])
+    policy.update([DROPS[number] for number in STREAM if DROPS[number]])
     before = str(MatrixView.of(policy))
-    policy.update([DROPS[one] for one in LATER])
-    order = " ".join(f"F{one + 1}" for one in policy.order)
+    policy.update([DROPS[number] for number in LATER])
+    order = " ".join(f"F{number + 1}" for number in policy.order)
     values = (before, order, str(MatrixView.of(policy)))
     return [{"what": what, "value": value} for what, value in zip(CORRECTION, values, strict=True)]
 
@@ -102,8 +102,8 @@ def profiled(policy: Policy, masks: Integers) -> list[int]:
     """What profiling these tuples reveals: the filter that drops each, and those that the policy asks for."""
     known = []
     for mask in masks.tolist():
-        position = next(place for place, one in enumerate(policy.order) if mask >> one & 1)
-        known.append(sum(mask & 1 << one for one in (policy.order[position], *policy.needs(position))))
+        position = next(place for place, number in enumerate(policy.order) if mask >> number & 1)
+        known.append(sum(mask & 1 << number for number in (policy.order[position], *policy.needs(position))))
     return known
 
 

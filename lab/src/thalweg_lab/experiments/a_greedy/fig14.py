@@ -115,7 +115,7 @@ def worst_stable(masks: NDArray[np.int64], costs: NDArray[np.float64]) -> float:
     subsets = np.arange(1 << filters)
     share = np.bincount(masks, minlength=subsets.size) / masks.size
     reaching = np.where(subsets[:, None] & subsets, 0.0, share)  # of each mask, past the filters of a subset
-    dropped = np.array([reaching @ (subsets >> one & 1) for one in range(filters)])
+    dropped = np.array([reaching @ (subsets >> number & 1) for number in range(filters)])
     ranks = dropped / costs[:, None]
     orders = np.array(list(permutations(range(filters))))
     before = np.cumsum(1 << orders, axis=1) - (1 << orders)

@@ -60,17 +60,17 @@ def measure(setting: Setting) -> list[Row]:
     alone = counts[ALONE]
     rows = []
     for name, policy in policies.items():
-        one = counts[name]
+        counted = counts[name]
         rows.append(
             {
                 "period": setting["period"],
                 "seed": setting["seed"],
                 "policy": name,
-                "evaluations_per_tuple": one.evaluations / one.tuples,
-                "improvement": 100 * (1 - one.evaluations / alone.evaluations),
+                "evaluations_per_tuple": counted.evaluations / counted.tuples,
+                "improvement": 100 * (1 - counted.evaluations / alone.evaluations),
                 "detected": policy.detected if isinstance(policy, Watched) else 0,
-                "reoptimisations": one.reoptimisations,
-                "loop_microseconds": 1e6 * one.loop_seconds / max(one.profiled, 1),
+                "reoptimisations": counted.reoptimisations,
+                "loop_microseconds": 1e6 * counted.loop_seconds / max(counted.profiled, 1),
             }
         )
     return rows

@@ -71,7 +71,11 @@ def measure(setting: Setting) -> list[Row]:
     }
     # One at a time: detectors of many series are more careful with each.
     each = [scores(makes[setting["detector"]](), counts[:, [i]], setting["changes"]) for i in range(counts.shape[1])]
-    return [about | {"h": TUNED["h"]} | {name: fmean(one[name] for one in each) for name in ("precision", "recall")}]
+    return [
+        about
+        | {"h": TUNED["h"]}
+        | {name: fmean(judgement[name] for judgement in each) for name in ("precision", "recall")}
+    ]
 
 
 def stream(seed: int, changes: int, k: int) -> NDArray[np.int64]:
@@ -103,8 +107,8 @@ def judged(found: Sequence[Sequence[int]], changes: int) -> Row:
     >>> judged([[0, 1, 1, 2]], changes=2)
     {'precision': 0.5, 'recall': 1.0}
     """
-    right = sum(len({stretch for stretch in one if stretch}) for one in found)
-    detected = sum(len(one) for one in found)
+    right = sum(len({stretch for stretch in stream if stretch}) for stream in found)
+    detected = sum(len(stream) for stream in found)
     return {"precision": right / detected if detected else 1.0, "recall": right / (changes * len(found))}
 
 

@@ -62,7 +62,7 @@ def judge(rows: list[Row]) -> list[Result]:
         for when in ("calls", "late_calls")
     }
     most = max(n for n, _, _ in cells)
-    one, classes = (of[name, most, 5]["calls"] for name in (ONE_ORDER, CLASSES))
+    one_order, classes = (of[name, most, 5]["calls"] for name in (ONE_ORDER, CLASSES))
     table = "; ".join(
         f"N = {n}: " + ", ".join(f"{a}/{b} {fewer[m, a, b]:+.0f}" for m, a, b in cells if m == n)
         for n in sorted({n for n, _, _ in cells})
@@ -102,9 +102,9 @@ def judge(rows: list[Row]) -> list[Result]:
         at_least(
             f"N = {most}, A/B = 5/100",
             "per cent fewer evaluations, class orders against one A-Greedy order",
-            100 * (1 - classes / one),
+            100 * (1 - classes / one_order),
             JOINT,
-            f"beyond the paper; learning included, {one:.2f} and {classes:.2f} a tuple; Selectivity "
+            f"beyond the paper; learning included, {one_order:.2f} and {classes:.2f} a tuple; Selectivity "
             f"{of[SELECTIVITY, most, 5]['calls']:.2f}",
         ),
     ]

@@ -88,7 +88,7 @@ def contest(stream: Stream, tuples: int, names: Sequence[str], seed: int = 0) ->
     return found
 
 
-def _route(one: Router, parts: Sequence[Tuples]) -> Counts:
+def _route(router: Router, parts: Sequence[Tuples]) -> Counts:
     """Tuples through the operators, as the paper's Eddy sends them."""
     import numpy as np
 
@@ -100,28 +100,28 @@ def _route(one: Router, parts: Sequence[Tuples]) -> Counts:
         for start in range(0, part.masks.size, BATCH):
             masks, content = part.masks[start : start + BATCH], contents[start : start + BATCH]
             before = time.perf_counter()
-            orders = one.orders(content)
+            orders = router.orders(content)
             counts.seconds += time.perf_counter() - before
             calls, dropped = calls_of(orders, masks)
-            _blame(counts, one, orders, calls)
+            _blame(counts, router, orders, calls)
             before = time.perf_counter()
-            one.observe(orders, calls, dropped, content)
+            router.observe(orders, calls, dropped, content)
             counts.seconds += time.perf_counter() - before
             counts.add(masks.size, int(calls.sum()), late=2 * (at + 1) > len(parts))
-    counts.nbytes = one.nbytes
+    counts.nbytes = router.nbytes
     return counts
 
 
-def _blame(counts: Counts, one: Router, orders: Integers, calls: Integers) -> None:
+def _blame(counts: Counts, router: Router, orders: Integers, calls: Integers) -> None:
     """Count calls of operators with the right and with a wrong classifier."""
     import numpy as np
 
     from thalweg.routing import ContentKnows
     from thalweg_lab.experiments.cbr.stream import CLASSIFIER
 
-    if isinstance(one, ContentKnows):
-        visited = orders[np.arange(one.operators) < calls[:, None]]
-        for operator, attribute in one.classifiers.items():
+    if isinstance(router, ContentKnows):
+        visited = orders[np.arange(router.operators) < calls[:, None]]
+        for operator, attribute in router.classifiers.items():
             number = int((visited == operator).sum())
             if attribute == CLASSIFIER:
                 counts.right += number
@@ -146,10 +146,10 @@ def _order(stream: Stream, parts: Sequence[Tuples], *, routed: bool, seed: int) 
     def no_clock() -> float:  # costs are equal: all depends on the seed
         return 0.0
 
-    def bit(one: int) -> Callable[[Integers], Booleans]:
-        return lambda masks: masks >> one & 1 == 0
+    def bit(filter_index: int) -> Callable[[Integers], Booleans]:
+        return lambda masks: masks >> filter_index & 1 == 0
 
-    counts, filters, costs = Counts(), [bit(one) for one in range(operators)], np.ones(operators)
+    counts, filters, costs = Counts(), [bit(filter_index) for filter_index in range(operators)], np.ones(operators)
     classes = ClassRouter(make, stream.attributes)
     plain = Pipeline(make(None), filters, costs=costs, clock=no_clock)
     line = RoutedPipeline(classes, filters, costs=costs, clock=no_clock)
@@ -165,7 +165,7 @@ def _order(stream: Stream, parts: Sequence[Tuples], *, routed: bool, seed: int) 
         calls = used.evaluations + used.extra_evaluations - before
         counts.add(part.masks.size, calls, late=2 * (at + 1) > len(parts))
         if in_use is not None:
-            if [stream.attributes[one] for one in in_use.cells.attributes] == ["attrC"]:
+            if [stream.attributes[attribute] for attribute in in_use.cells.attributes] == ["attrC"]:
                 counts.right += calls
             else:
                 counts.wrong += calls
@@ -180,16 +180,16 @@ def rows_of(counts: dict[str, Counts], **about: float) -> list[Row]:
         {
             **about,
             "router": name,
-            "calls": one.calls / one.tuples,
-            "fewer": 100 * (1 - one.calls / base),
-            "late_calls": one.late_calls / one.late_tuples,
-            "late_fewer": 100 * (1 - one.late_calls / late),
-            "right": 100 * one.right / one.calls,
-            "wrong": 100 * one.wrong / one.calls,
-            "microseconds": 1e6 * one.seconds / one.calls,
-            "bytes": one.nbytes,
+            "calls": counted.calls / counted.tuples,
+            "fewer": 100 * (1 - counted.calls / base),
+            "late_calls": counted.late_calls / counted.late_tuples,
+            "late_fewer": 100 * (1 - counted.late_calls / late),
+            "right": 100 * counted.right / counted.calls,
+            "wrong": 100 * counted.wrong / counted.calls,
+            "microseconds": 1e6 * counted.seconds / counted.calls,
+            "bytes": counted.nbytes,
         }
-        for name, one in counts.items()
+        for name, counted in counts.items()
     ]
 
 

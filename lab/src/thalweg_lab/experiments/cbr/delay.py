@@ -60,12 +60,12 @@ def measure(setting: Setting) -> list[Row]:
     a, b = setting["skew"]
     policy, cost = setting["policy"], setting["cost"]
     if policy in {CONTENT, CHARGED}:
-        one = content_lottery(setting["seed"])
+        chosen = content_lottery(setting["seed"])
     else:
-        one = router(policy, OPERATORS, seed=setting["seed"])
+        chosen = router(policy, OPERATORS, seed=setting["seed"])
     stream = Stream(diagonal(OPERATORS, a / 100, b / 100), setting["seed"]).next(setting["tuples"])
     extra = SURCHARGE * cost / CPU if policy == CHARGED else 0.0
-    delay, visits = simulate(one, stream.masks.tolist(), stream.values[:, 0].tolist(), cost / CPU, extra)
+    delay, visits = simulate(chosen, stream.masks.tolist(), stream.values[:, 0].tolist(), cost / CPU, extra)
     return [{"a": a, "b": b, "policy": policy, "cost": cost, "delay": delay, "visits": visits}]
 
 
@@ -101,15 +101,15 @@ def simulate(
     events: list[tuple[float, int, int, int]] = [(0.0, 0, arrive, 0)]
     number, delays, visits = 0, 0.0, 0
 
-    def send(now: float, one: int) -> None:
+    def send(now: float, tuple_number: int) -> None:
         nonlocal number, visits
-        operator = router.next(waiting[one], (classes[one],), lengths)
+        operator = router.next(waiting[tuple_number], (classes[tuple_number],), lengths)
         router.sent(operator)
-        waiting[one].remove(operator)
+        waiting[tuple_number].remove(operator)
         visits += 1
         number += 1
         lengths[operator] += 1
-        heapq.heappush(events, (now + surcharge, number, reach, operator * len(masks) + one))
+        heapq.heappush(events, (now + surcharge, number, reach, operator * len(masks) + tuple_number))
 
     def serve(now: float, operator: int) -> None:
         nonlocal number
@@ -124,21 +124,21 @@ def simulate(
                 heapq.heappush(events, ((what + 1) * INTERVAL, number, arrive, what + 1))
             send(now, what)
         elif kind == reach:
-            operator, one = divmod(what, len(masks))
-            queues[operator].append(one)
+            operator, tuple_number = divmod(what, len(masks))
+            queues[operator].append(tuple_number)
             if len(queues[operator]) == 1:
                 serve(now, operator)
         else:
-            one = queues[what].popleft()
+            tuple_number = queues[what].popleft()
             lengths[what] -= 1
-            passed = not masks[one] >> what & 1
-            router.note(what, float(passed), (classes[one],))
+            passed = not masks[tuple_number] >> what & 1
+            router.note(what, float(passed), (classes[tuple_number],))
             if queues[what]:
                 serve(now, what)
-            if passed and waiting[one]:
-                send(now, one)
+            if passed and waiting[tuple_number]:
+                send(now, tuple_number)
             else:
-                delays += now - one * INTERVAL
+                delays += now - tuple_number * INTERVAL
     return round(delays / len(masks), 9), visits / len(masks)
 
 
@@ -154,7 +154,7 @@ def judge(rows: list[Row]) -> list[Result]:
     greatest, none = skews[0], skews[-1]
     bare, charged = (speedups(rows, policy, greatest) for policy in (CONTENT, CHARGED))
     level_bare, level = (
-        {c: 100 * (1 / x - 1) for c, x in speedups(rows, one, none).items()} for one in (CONTENT, CHARGED)
+        {c: 100 * (1 / x - 1) for c, x in speedups(rows, policy, none).items()} for policy in (CONTENT, CHARGED)
     )
     fits = [cost for cost in charged if cost < OVERLOADED]
     delays = {(row["policy"], row["cost"]): row["delay"] for row in rows if (row["a"], row["b"]) == greatest}

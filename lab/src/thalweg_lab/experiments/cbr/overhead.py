@@ -66,10 +66,10 @@ def _measure_routers(setting: Setting) -> list[Row]:
             "operators": setting["operators"],
             "seed": setting["seed"],
             "router": name,
-            "microseconds": 1e6 * one.seconds / one.calls,
-            "bytes": one.nbytes,
+            "microseconds": 1e6 * counted.seconds / counted.calls,
+            "bytes": counted.nbytes,
         }
-        for name, one in counts.items()
+        for name, counted in counts.items()
     ]
 
 
@@ -81,14 +81,14 @@ def _measure_classes(setting: Setting) -> list[Row]:
     selectivities = diagonal(OPERATORS, *KINDS[setting["kind"]])
     for a, b in KINDS.values():  # loads the compiled code
         timed(Stream(diagonal(OPERATORS, a, b)), setting["tuples"] // 4, routed=True)
-    one, _ = timed(Stream(selectivities, setting["seed"]), setting["tuples"], routed=False)
+    one_order, _ = timed(Stream(selectivities, setting["seed"]), setting["tuples"], routed=False)
     classes, nbytes = timed(Stream(selectivities, setting["seed"]), setting["tuples"], routed=True)
     return [
         {
             "router": CLASS_ORDERS,
             "kind": setting["kind"],
             "seed": setting["seed"],
-            "speed": one / classes,
+            "speed": one_order / classes,
             "bytes": nbytes,
         }
     ]
@@ -107,16 +107,16 @@ def timed(stream: "Stream", tuples: int, *, routed: bool) -> tuple[float, int]:
     def clock() -> float:
         return time.perf_counter() + predicates
 
-    def slow(one: int) -> "Callable[[Integers], Booleans]":
+    def slow(number: int) -> "Callable[[Integers], Booleans]":
         def keep(masks: "Integers") -> "Booleans":
             nonlocal predicates
             predicates += PREDICATE * len(masks)
-            kept: Booleans = masks >> one & 1 == 0
+            kept: Booleans = masks >> number & 1 == 0
             return kept
 
         return keep
 
-    filters = [slow(one) for one in range(stream.operators)]
+    filters = [slow(number) for number in range(stream.operators)]
     router = ClassRouter(lambda order: AGreedy(stream.operators, order=order), stream.attributes)
     line = RoutedPipeline(router, filters, clock=clock)
     plain = Pipeline(AGreedy(stream.operators), filters, clock=clock)

@@ -60,7 +60,7 @@ def judge(rows: list[Row]) -> list[Result]:
             at_least(f"{n} operators", "per cent fewer calls, mean", mean(of(LEARNS, "fewer", n)), about, note)
         )
     behind, late = (
-        mean(100 * (one / other - 1) for one, other in zip(of(LEARNS, when), of(KNOWS, when), strict=True))
+        mean(100 * (learns / knows - 1) for learns, knows in zip(of(LEARNS, when), of(KNOWS, when), strict=True))
         for when in ("calls", "late_calls")
     )
     right, wrong = sum(of(CLASSES, "right")), sum(of(CLASSES, "wrong"))
@@ -88,7 +88,7 @@ def plot(rows: list[Row], figure: "Figure") -> None:
     for column, colour in (("right", "#009e73"), ("wrong", "#d55e00")):
         shares = [mean(row[column] for row in own if row["operators"] == n) for n in numbers]
         left.bar([str(n) for n in numbers], shares, bottom=below, color=colour, label=f"{column} classifier")
-        below = [one + other for one, other in zip(below, shares, strict=True)]
+        below = [height + share for height, share in zip(below, shares, strict=True)]
     left.set_ylabel("per cent of Content-Learns' calls")
     left.set_xlabel("operators")
     left.legend()

@@ -32,7 +32,7 @@ def settings(quick: bool) -> list[Setting]:  # noqa: FBT001 - the signature of e
     seeds = range(3 if quick else STREAMS)
     free: list[Setting] = [{"operators": n, "aggregate": None} for n in OPERATORS]
     bound: list[Setting] = [{"operators": OF_AGGREGATES, "aggregate": share} for share in AGGREGATES]
-    return [{**one, "tuples": TUPLES, "seed": seed} for one in (*free, *bound) for seed in seeds]
+    return [{**setting, "tuples": TUPLES, "seed": seed} for setting in (*free, *bound) for seed in seeds]
 
 
 def measure(setting: Setting) -> list[Row]:
@@ -49,7 +49,7 @@ def measure(setting: Setting) -> list[Row]:
     if setting["aggregate"] is not None:
         selectivities = scaled(random.uniform(0.05, 1.0, (n, n)), setting["aggregate"] / 100)
     counts = contest(Stream(selectivities, setting["seed"]), setting["tuples"], CONTESTANTS, setting["seed"])
-    times = {name: one.calls * MICROSECONDS + 1e6 * one.seconds for name, one in counts.items()}
+    times = {name: counted.calls * MICROSECONDS + 1e6 * counted.seconds for name, counted in counts.items()}
     return [
         {
             "operators": n,
@@ -57,9 +57,9 @@ def measure(setting: Setting) -> list[Row]:
             "seed": setting["seed"],
             "router": name,
             "faster": 100 * (1 - times[name] / times[SELECTIVITY]),
-            "calls": one.calls / one.tuples,
+            "calls": counted.calls / counted.tuples,
         }
-        for name, one in counts.items()
+        for name, counted in counts.items()
     ]
 
 
@@ -139,7 +139,7 @@ def plot(rows: list[Row], figure: "Figure") -> None:
     for axes, column in zip(figure.subplots(1, 2), ("operators", "aggregate"), strict=True):
         found = improvements(rows, LEARNS, column)
         axes.boxplot(list(found.values()), whis=(0, 100))
-        axes.set_xticks(range(1, len(found) + 1), [str(one) for one in found])
+        axes.set_xticks(range(1, len(found) + 1), [str(value) for value in found])
         axes.set_xlabel("operators" if column == "operators" else "aggregate selectivity, per cent")
         axes.axhline(0, color="black", linewidth=0.8)
     figure.axes[0].set_ylabel("Content-Learns: per cent less time than Selectivity")

@@ -68,7 +68,7 @@ class Stream:
     @property
     def attributes(self) -> tuple[str, ...]:
         """The names of the attributes."""
-        return ("attrC", "constant", "sequence", *(f"fk{one + 1}" for one in range(self.operators)))
+        return ("attrC", "constant", "sequence", *(f"fk{number + 1}" for number in range(self.operators)))
 
     def next(self, size: int) -> Tuples:
         """The next tuples."""

@@ -41,21 +41,22 @@ def settings(planners: Sequence[str], *, quick: bool) -> list[Setting]:
 
 def measure(setting: Setting) -> list[Row]:
     """A row for each graph and planner: the cost of its plan over the optimum's, and the time it took."""
-    from thalweg.joinorder import planner, random_graph
+    from thalweg.joinorder import planner as make_planner
+    from thalweg.joinorder import random_graph
     from thalweg.kernels import compile_kernels
 
     compile_kernels()
     shape, streams = setting["shape"], setting["streams"]
-    planners = {name: planner(name) for name in dict.fromkeys(["dmjoin", *setting["planners"]])}
-    for one in planners.values():
-        one.plan(random_graph(shape, streams, np.random.default_rng(0)))  # loads the compiled code
+    planners = {name: make_planner(name) for name in dict.fromkeys(["dmjoin", *setting["planners"]])}
+    for planner in planners.values():
+        planner.plan(random_graph(shape, streams, np.random.default_rng(0)))  # loads the compiled code
     rows: list[Row] = []
     for seed in range(setting["first"], setting["first"] + setting["count"]):
         graph = random_graph(shape, streams, np.random.default_rng([streams, seed]))
         plans, seconds = {}, {}
-        for name, one in planners.items():
+        for name, planner in planners.items():
             before = time.perf_counter()
-            plans[name] = one.plan(graph)
+            plans[name] = planner.plan(graph)
             seconds[name] = time.perf_counter() - before
         optimum, results = tuples_made(graph, plans["dmjoin"].sequences)
         for name in setting["planners"]:
