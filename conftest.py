@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -18,20 +18,19 @@ if TYPE_CHECKING:
 # No deadlines: the first call of a kernel may compile it.
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("dev", deadline=None)
-
-# The tests' queries are short: optimizing their code takes the JVM longer than running them.
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+# The queries of tests are short: to optimize their code takes the JVM longer than to run it.
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that use Spark, for `-m spark` and `-m "not spark"`, and those that start one of their own."""
+    """Mark the tests that use Spark, for `-m spark` and `-m "not spark"`, and the tests that start their own Spark."""
     for item in items:
-        used = getattr(item, "fixturenames", ())
-        if "spark" in used or "environment" in used:
+        fixtures = getattr(item, "fixturenames", ())
+        if "spark" in fixtures or "environment" in fixtures:
             item.add_marker(pytest.mark.spark)
-        if "environment" in used:
+        if "environment" in fixtures:
             item.add_marker(pytest.mark.cluster)
 
 
@@ -40,7 +39,8 @@ def spark() -> Iterator[SparkSession]:
     """A small local Spark session, started by the first test that asks for it."""
     from thalweg.spark.start import QUIET, local_session
 
-    java = "spark.driver.extraJavaOptions"
-    session = local_session("thalweg-tests", **{java: f"{QUIET[java]} {SHORT_LIVED}"})
+    name = "spark.driver.extraJavaOptions"
+    options: dict[str, Any] = {name: f"{QUIET[name]} {JAVA_OPTIONS}"}
+    session = local_session("thalweg-tests", **options)
     yield session
     session.stop()
