@@ -90,7 +90,7 @@ def explain(
         typer.Option(help="Which equalities to use, with a condition: written, reduced, or closed if not given."),
     ] = None,
     measure: Annotated[str, typer.Option(help="What a probe costs: pairs, tuples or indexed.")] = "tuples",
-    planner: Annotated[str, typer.Option(help="Who chooses the orders.")] = "q-aware",
+    planner: Annotated[str, typer.Option(help="The planner that chooses the orders.")] = "q-aware",
     picture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also draw the join graph, as .svg or .png.")
     ] = None,

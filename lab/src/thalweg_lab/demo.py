@@ -2,7 +2,7 @@
 
 A Structured Streaming query runs four strategies side by side over the same rows and counts how many filters each
 evaluates. The rows are numbers; whether a filter drops one is a function of the number, so every run sees the same
-stream. Filters come in correlated pairs, and every so many rows their drop rates change places.
+stream. Filters come in correlated pairs, and their drop rates change places from phase to phase.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def phase_of(rows: Integers) -> Integers:
     return np.asarray(rows // PHASE_ROWS % len(PHASES))
 
 
-_pipelines: dict[str, Pipeline] = {}  # in each worker process: what it has learnt stays from task to task
+_pipelines: dict[str, Pipeline] = {}  # of this worker process: they go on learning from task to task
 
 
 def pipeline(strategy: str, phase: int, clock: Callable[[], float] = time.perf_counter) -> Pipeline:

@@ -164,7 +164,7 @@ def _look(
     nanoseconds: int,  # that the vector took by the clock, 0 where the time of a probe is given
     uniform: float,
 ) -> None:
-    """Show the policy what a vector's ordinary processing was."""
+    """Show the policy the counts and times of a vector's ordinary processing."""
     filters = state.order.size
     counts, evaluated, dropped, seconds = scratch.counts, scratch.evaluated, scratch.dropped, scratch.seconds
     alive = 0
@@ -311,7 +311,7 @@ def _clock_cost() -> int:
 
 @dataclass(frozen=True)
 class EngineRun:
-    """What a run measured."""
+    """The measurements of a run."""
 
     tuples: int
     seconds: float
@@ -394,7 +394,7 @@ class Engine:
                 raise ValueError(f"this engine has {self._probes.size} filters, the policy {policy.filters}")
         meters = {name: _Meter(policy, self._batch) for name, policy in policies.items()}
         for masks in chunks:
-            for name in self._turns.permutation(list(meters)):  # who comes later finds caches and predictors warm
+            for name in self._turns.permutation(list(meters)):  # later policies find caches and branch predictors warm
                 self._step(meters[name], masks)
         return {name: meter.run() for name, meter in meters.items()}
 
@@ -433,7 +433,7 @@ class Engine:
 
 
 class _Meter:
-    """What is counted of one policy's run while it goes on."""
+    """The counts of one policy's run while it goes on."""
 
     def __init__(self, policy: Policy, batch: int) -> None:
         filters = policy.filters
@@ -451,19 +451,19 @@ class _Meter:
         self._changes = int(policy.state.trace[CHANGES])
 
     def make_room(self, tuples: int) -> None:
-        """Lengthen the series for so many more tuples."""
+        """Lengthen the series for this many more tuples."""
         blocks = (int(self.tally[TUPLES]) + tuples) // BLOCK
         self.series = np.concatenate([self.series, np.zeros(blocks - self.series.size, np.int64)])
 
     def show(self, profiled: int) -> None:
-        """Show the policy the profile tuples after so many."""
+        """Show the policy the profile tuples that came after the first `profiled`."""
         places = np.arange(profiled, self.tally[PROFILED]) % self.batch.masks.size
         if places.size:
             times = np.where(self.batch.timed[places, None], self.batch.times[places], np.nan)
             self.policy.update(self.batch.masks[places], times, self.batch.stamps[places])
 
     def run(self) -> EngineRun:
-        """The sum of it all."""
+        """The measurements of the whole run."""
         tally = self.tally.tolist()
         return EngineRun(
             tuples=tally[TUPLES],

@@ -1,6 +1,6 @@
-"""Runs a plain function over many settings on Spark, one task a setting, so more machines make it faster.
+"""Parameter sweeps: runs a plain function over many settings on Spark, one task a setting.
 
-Knows how to spread work, watch it, stop it and say what failed. Must not know what the function measures.
+Knows how to spread the work, watch it, stop it and report failures. Must not know what the function measures.
 """
 
 import json
@@ -36,7 +36,7 @@ class ParameterSweep:
     """A function to run over settings, under a name to follow it by.
 
     The function must live at the top level of a module the workers can import: it travels by name. It takes
-    one setting and returns something JSON can say; so must the settings be.
+    one setting and returns a value. Settings and values are plain JSON.
     """
 
     name: str
@@ -214,7 +214,7 @@ def reference(function: Callable[[Json], Json]) -> str:
 
 
 def _plain(value: Json) -> Json:
-    """What JSON does not know: NumPy scalars and arrays say themselves as plain values."""
+    """A value that JSON does not have, as plain values: NumPy scalars and arrays convert themselves."""
     if hasattr(value, "tolist"):
         return value.tolist()
     kind = type(value).__name__
@@ -222,7 +222,7 @@ def _plain(value: Json) -> Json:
 
 
 def _short(error: Exception) -> str:
-    """The one line of a Spark error that says what happened: a Python traceback's last, else the first."""
+    """The most useful line of a Spark error: the last line of a Python traceback, else the first line."""
     lines = [line for line in str(error).partition("JVM stacktrace:")[0].splitlines() if line.strip()]
     if any(line.startswith("Traceback") for line in lines):
         lines = [line for line in lines if not line.startswith(" ")][::-1]

@@ -1,6 +1,6 @@
-"""The one shape every `lab` and `bench` command writes, so that figures can be compared over time.
+"""The JSON that every `lab` and `bench` command writes, in one shape, so that figures can be compared over time.
 
-Knows how to describe, judge, print and save measured values. Must not know what was measured, nor Spark.
+Knows how to describe, judge, print and save measured values. Must not know how they were measured, nor Spark.
 """
 
 import math
@@ -20,7 +20,7 @@ from thalweg.output import Json, Value, format_value, write_json
 
 @dataclass(frozen=True)
 class Result:
-    """One measured value beside what was expected of it.
+    """One measured value beside its target.
 
     >>> Result("n = 8", "speed-up", 6.0, ">= 5", True).holds
     True
@@ -54,7 +54,7 @@ class Report:
         return all(result.holds for result in self.results)
 
     def to_json(self) -> dict[str, Json]:
-        """The shape itself, as plain JSON values; what is not finite becomes null, and the note says so."""
+        """The report as JSON values; a value that is not finite becomes null, and its note says so."""
         return {
             "name": self.name,
             "seconds": round(self.seconds, 3),
@@ -64,12 +64,12 @@ class Report:
 
     @classmethod
     def from_json(cls, shape: Mapping[str, Json]) -> "Report":
-        """The report a shape was made of."""
+        """The report that `to_json` made this shape of."""
         results = tuple(Result(**result) for result in shape["results"])
         return cls(shape["name"], shape["seconds"], shape["machine"], results)
 
     def write(self, path: Path) -> None:
-        """Write the shape to a file, whole or not at all."""
+        """Write the report to a JSON file, the whole file or nothing."""
         write_json(path, self.to_json())
 
 
@@ -92,7 +92,7 @@ def at_most(scenario: str, measure: str, value: float, bound: float, note: str =
 
 
 def between(scenario: str, measure: str, value: float, bounds: tuple[float, float], note: str = "") -> Result:
-    """A value that should fall in a range, for what a paper gives as "about".
+    """A value that should fall in a range, for a paper's "about".
 
     >>> between("c = 100", "overhead", 0.24, (0.2, 0.3)).holds
     True
@@ -120,7 +120,7 @@ def claim(scenario: str, measure: str, value: Value, target: str, *, holds: bool
 
 
 def machine() -> dict[str, Value]:
-    """What the values were measured on; no host name, so that reports can be published.
+    """The machine on which values are measured; without its name, so that reports can be published.
 
     >>> sorted(machine())
     ['cores', 'cpu', 'memory_gib', 'platform', 'pyspark', 'python']

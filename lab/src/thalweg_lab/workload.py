@@ -1,6 +1,6 @@
 """Synthetic streams with set selectivities and correlations: the model of a-greedy-2004, section 9.2.
 
-Filters come in groups; those of one group agree on 80% of the tuples, those of different groups are independent.
+Filters come in groups. Filters of a group agree on 80% of the tuples; filters of different groups are independent.
 A stream is generated as drop masks: bit ``i`` is set if filter ``i`` drops the tuple.
 """
 
@@ -60,7 +60,7 @@ class Workload:
         return masks
 
     def chunks(self, tuples: int, random: np.random.Generator) -> Iterator[Integers]:
-        """The same, some tuples at a time."""
+        """The drop masks of a stretch of the stream, in chunks."""
         for start in range(0, tuples, CHUNK):
             yield self.masks(min(CHUNK, tuples - start), random)
 

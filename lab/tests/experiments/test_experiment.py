@@ -1,4 +1,4 @@
-"""What every experiment owes the lab."""
+"""The properties that every experiment has."""
 
 import json
 import subprocess

@@ -1,7 +1,7 @@
-"""The benchmarks: what `thalweg bench` knows by name.
+"""The benchmarks that `thalweg bench` runs by name.
 
-A benchmark is a module of this package with the four names of `Bench`. It imports what is heavy (Numba, or
-what uses pyspark) inside `run`, so that listing the benchmarks stays fast.
+A benchmark is a module of this package with the four names of `Bench`. It imports heavy modules (Numba,
+or modules that use pyspark) inside `run`, so that listing the benchmarks stays fast.
 """
 
 import difflib
@@ -15,14 +15,14 @@ BENCHES: tuple[str, ...] = ("ordering", "planner", "drift", "filters", "routing"
 
 
 class Progress(Protocol):
-    """Called by a benchmark as it goes: so much of so much is done, and what it does now."""
+    """A function that a benchmark calls to report its progress."""
 
     def __call__(self, done: int, total: int, what: str = "") -> None:
-        """Say how far the benchmark is."""
+        """Report that `done` of `total` steps are done, and the step that comes next."""
 
 
 class Bench(Protocol):
-    """What a benchmark module offers."""
+    """The names that a benchmark module has."""
 
     NAME: str
     SUMMARY: str
@@ -35,7 +35,7 @@ class Bench(Protocol):
 def run_each(
     measures: Mapping[str, Callable[[], list[Result]]], scenario: str | None, progress: Progress
 ) -> list[Result]:
-    """Measure one scenario, or one after the other."""
+    """Measure one scenario, or all scenarios one after the other."""
     chosen = [scenario] if scenario else list(measures)
     results: list[Result] = []
     for done, name in enumerate(chosen):

@@ -38,7 +38,7 @@ ENGINE_TUPLES = 400_000
 
 
 def run(scenario: str | None, progress: Progress) -> list[Result]:
-    """Measure one scenario, or all."""
+    """Measure one scenario, or all scenarios."""
     return run_each({"exp1": exp1, "stable": stable, "loop": loop}, scenario, progress)
 
 

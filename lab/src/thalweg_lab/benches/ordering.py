@@ -19,7 +19,7 @@ TUPLES = 4_000_000  # a turn
 
 
 def run(scenario: str | None, progress: Progress) -> list[Result]:
-    """Measure one scenario, or all."""
+    """Measure one scenario, or all scenarios."""
     return run_each({"update": update, "engine": engine, "overhead": overhead}, scenario, progress)
 
 

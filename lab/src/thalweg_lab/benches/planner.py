@@ -27,7 +27,7 @@ CYCLIC = ("cyclic", "complete")
 
 
 def run(scenario: str | None, progress: Progress) -> list[Result]:
-    """Measure one scenario, or all."""
+    """Measure one scenario, or all scenarios."""
     from thalweg.kernels import compile_kernels
 
     compile_kernels()

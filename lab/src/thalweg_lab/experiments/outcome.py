@@ -1,4 +1,4 @@
-"""What a run of an experiment leaves in a folder: rows and their report as JSON, rows as CSV, and the plot.
+"""The files that a run of an experiment leaves: rows and their report as JSON, rows as CSV, and the plot.
 
 Knows the files; must not know how the rows were measured.
 """
@@ -28,7 +28,7 @@ class Outcome:
 
     @property
     def kind(self) -> str:
-        """What the run was: quick or full."""
+        """Whether the run was quick or full, in a word."""
         return "quick" if self.quick else "full"
 
     def write(self, folder: Path) -> None:

@@ -92,7 +92,7 @@ def _measure(
         ParameterSweep(
             experiment.id,
             measure_timed,
-            [{"measure": reference(experiment.measure), "setting": each} for each in settings[experiment.id]],
+            [{"measure": reference(experiment.measure), "setting": setting} for setting in settings[experiment.id]],
         )
         for experiment in experiments
     ]
@@ -107,8 +107,8 @@ def _measure(
             if isinstance(measured, SweepError):
                 failures[name] = str(measured)
                 continue
-            seconds = sum(each["seconds"] for each in measured)
-            rows = finite([row for each in measured for row in each["rows"]])
+            seconds = sum(result["seconds"] for result in measured)
+            rows = finite([row for result in measured for row in result["rows"]])
             report = Report(f"lab/{name}", seconds, machine(), ())
             console.print(f"{name}: {len(measured)} settings, {seconds:.1f} s of measuring.", highlight=False)
             yield Outcome(name, quick, version(), settings[name], rows, report)

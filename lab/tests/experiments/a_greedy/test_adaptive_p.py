@@ -32,11 +32,11 @@ def rows(extra: float = 0.1, work: float = 1.0, recovery: float = 1.0, late: flo
     factors = {"extra_evaluations": extra, "overhead": extra, "work": work, "recovery": recovery}
     adaptive = {column: value * factors.get(column, 1.0) for column, value in fixed.items()}
     scenarios: list[Row] = [{"scenario": STABLE}]
-    scenarios += [{"scenario": each, "period": period} for each in (SELECTIVITIES, COSTS) for period in PERIODS]
+    scenarios += [{"scenario": scenario, "period": period} for scenario in (SELECTIVITIES, COSTS) for period in PERIODS]
     hidden = {"scenario": HIDDEN, "seed": 0}
     return [
-        *(each | {"seed": 0, "policy": FIXED} | fixed for each in scenarios),
-        *(each | {"seed": 0, "policy": ADAPTIVE} | adaptive for each in scenarios),
+        *(scenario | {"seed": 0, "policy": FIXED} | fixed for scenario in scenarios),
+        *(scenario | {"seed": 0, "policy": ADAPTIVE} | adaptive for scenario in scenarios),
         hidden | {"policy": FIXED} | fixed,
         hidden | {"policy": ADAPTIVE} | fixed | {"recovery": late * fixed["recovery"]},
     ]

@@ -59,8 +59,8 @@ def test_tracks_follow_orders_and_evaluations() -> None:
     stretch = permuted(random)
     held = {"greedy": AsWritten(len(DROPS), order=stretch.greedy), "as written": AsWritten(len(DROPS))}
     _, tracks = track(Engine([1] * len(DROPS)), held, [(stretch, 4 * BLOCK), (stretch, 2 * BLOCK)], random)
-    assert [each.evaluated.size for each in tracks["greedy"]] == [4, 2]
-    assert all((each.costs == 1).all() for each in tracks["greedy"])
+    assert [stretch.evaluated.size for stretch in tracks["greedy"]] == [4, 2]
+    assert all((stretch.costs == 1).all() for stretch in tracks["greedy"])
     for name, (first, _) in tracks.items():
         expected = stretch.cost(held[name].order) * BLOCK
         assert first.evaluated.mean() == pytest.approx(expected, rel=0.05)
@@ -83,8 +83,8 @@ def test_a_summary_of_a_recovery() -> None:
 
 def test_a_stream_changes_after_each_period() -> None:
     masks = list(spans(60_000, 180_000, np.random.default_rng(0)))
-    assert [each.size for each in masks] == [50_000, 10_000] * 3
-    rates = [[(each >> number & 1).mean() for number in range(len(DROPS))] for each in masks]
+    assert [part.size for part in masks] == [50_000, 10_000] * 3
+    rates = [[(part >> number & 1).mean() for number in range(len(DROPS))] for part in masks]
     assert np.allclose(rates[0], rates[1], atol=0.03)
     assert not np.allclose(rates[1], rates[2], atol=0.03)
     assert np.allclose(sorted(rates[2]), DROPS, atol=0.03)

@@ -1,4 +1,4 @@
-"""What the judges make of rows for which the paper's claims hold, and of rows for which they do not."""
+"""Judges, given rows for which the paper's claims hold, and of rows for which they do not."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the judges make of rows for which the paper's claims hold, and of rows for which they do not."""
+"""Judges, given rows for which the paper's claims hold, and of rows for which they do not."""
 
 from thalweg_lab.experiments.experiment import Row
 from thalweg_lab.experiments.q_aware import q_aware, q_fab, q_fgreedy, q_treeopt
@@ -80,7 +80,7 @@ def test_fab() -> None:
 def test_q_aware() -> None:
     def aware(spent: float, **ratios: float) -> list[Row]:
         found = rows("q-aware", milliseconds=(1.0, spent), **ratios)
-        return [each | {"algorithm": "tree-opt" if each["shape"] in ACYCLIC else "sifting"} for each in found]
+        return [row | {"algorithm": "tree-opt" if row["shape"] in ACYCLIC else "sifting"} for row in found]
 
     fab = rows("fab", cyclic=1.5, complete=2.0)
     assert not failed(q_aware.judge([*aware(7.9, complete=1.5), *fab]))

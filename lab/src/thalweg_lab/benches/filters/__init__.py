@@ -25,5 +25,5 @@ SCENARIOS = (
 
 
 def run(scenario: str | None, progress: Progress) -> list[Result]:
-    """Measure one scenario, or all."""
+    """Measure one scenario, or all scenarios."""
     return run_scenarios(__name__, (scenario,) if scenario else SCENARIOS, progress)

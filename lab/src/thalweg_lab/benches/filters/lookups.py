@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NAME = "lookups"
-ROWS, ROUNDS = 12_000_000, 5  # so many that probing outweighs the making of eight broadcast tables
+ROWS, ROUNDS = 12_000_000, 5  # enough for probing to outweigh the making of eight broadcast tables
 KEYS = 10_000
 KEEPS = tuple(np.linspace(0.95, 0.2, 8).tolist())
 

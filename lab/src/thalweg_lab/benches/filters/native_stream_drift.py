@@ -56,7 +56,7 @@ def measure(
 
 
 def _source(spark: SparkSession, rows: int, batches: int) -> DataFrame:
-    """Micro-batches of so many rows, whose texts change with the phase."""
+    """A stream of micro-batches with this many rows each, whose texts change with the phase."""
     texts = (
         f"if(pmod(xxhash64(value, {number}), 100) < if(value div {rows * batches} = {number}, {FEW}, {MOST}), "
         f"'keep', 'drop') as t{number}"
@@ -80,7 +80,7 @@ def _start_plain(order: Callable[[int], tuple[str, ...]], frame: DataFrame, take
 
 
 def _run(frame: DataFrame, start: Start, batches: int) -> Measurement:
-    """Run a stream for so many micro-batches; the first is a warm-up and does not count."""
+    """Run a stream for this many micro-batches; the first is a warm-up and does not count."""
     answers: dict[int, tuple[int, int]] = {}
     enough = threading.Event()
 

@@ -1,8 +1,8 @@
 """python-correlated: eight Python predicates in the shape of example 6 of a-greedy-2004.
 
-Seven keep the same rows and the last keeps the others. It drops fewer, so whoever takes predicates for independent puts
-it last. The paper has them keep 49 and 51 per cent; here it is 45 and 55, as else errors of sampling decide which seems
-to drop more. A few rows are kept by all, for the results to be compared by.
+Seven keep the same rows and the last keeps the others. It drops fewer, so a policy that takes predicates for
+independent puts it last. The paper has them keep 49 and 51 per cent; here it is 45 and 55, since errors of sampling
+would decide between 49 and 51. All predicates keep a few rows, by which the results are compared.
 """
 
 from __future__ import annotations

@@ -76,9 +76,9 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = PHASE_ROWS, rounds: 
     return [
         found.faster(STATIC, 1.5),
         found.faster(CLAIRVOYANT, 0.9),
-        found.faster(THALWEG, AS_GOOD, who=WATCHED),
+        found.faster(THALWEG, AS_GOOD, contender=WATCHED),
         found.control(),
-        still.faster(THALWEG, WITHIN, who=WATCHED),
+        still.faster(THALWEG, WITHIN, contender=WATCHED),
         still.control(),
     ]
 

@@ -1,6 +1,7 @@
-"""Contenders that take turns: in every round each runs once, in an order of its own, and all must agree.
+"""Races: contenders take turns, and all must keep the same rows.
 
-A ratio is taken within each round and reported as the median over the rounds.
+Every round lets each contender run once, in a random order. A ratio of times is taken within each round, and the median
+over the rounds is reported.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from thalweg_lab.results import Result, at_least, at_most, between
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-Tick = Callable[[int, int], None]  # so many of so many rounds are done
+Tick = Callable[[int, int], None]  # takes the number of steps that are done, and of all steps
 Make = Callable[["DataFrame"], "DataFrame"]  # from the input to the kept rows
 
 THALWEG, AGAIN = "Thalweg", "Thalweg again"
@@ -26,12 +27,12 @@ CONTROL = (0.95, 1.05)
 
 
 def part_of(tick: Tick, number: int, parts: int) -> Tick:
-    """How far one of several races that follow one another is, told as how far all of them are."""
+    """The progress of a part, reported as progress of the whole: part `number` of `parts` that follow each other."""
     return lambda done, total: tick(100 * number + 100 * done // total, 100 * parts)
 
 
 class Measurement(NamedTuple):
-    """What one run of a contender gave: how many rows are kept, a checksum of them, and the time it took."""
+    """One run of a contender: the number of kept rows, a checksum of them, and the time that it took."""
 
     rows: int
     checksum: int | None
@@ -45,44 +46,44 @@ class Race:
     scenario: str
     seconds: Mapping[str, list[float]]
     note: str
-    label: str = ""  # before all measures
+    label: str = ""  # that the name of each measure begins with
 
-    def faster(self, than: str, target: float, who: str = THALWEG) -> Result:
-        """By how much a contender is faster than another, and that it should be by so much."""
-        value, note = self._ratio(than, who)
-        return at_least(self.scenario, self._measure(f"{who}, times as fast as {than}"), value, target, note)
+    def faster(self, than: str, target: float, contender: str = THALWEG) -> Result:
+        """How many times as fast as another contender this contender is; the target is a lower bound."""
+        value, note = self._ratio(than, contender)
+        return at_least(self.scenario, self._measure(f"{contender}, times as fast as {than}"), value, target, note)
 
     def slower(self, than: str, target: float) -> Result:
-        """How much longer Thalweg takes than another, and that it should be no more than so much."""
+        """How many times the time of another contender Thalweg takes; the target is an upper bound."""
         value, note = self._ratio(THALWEG, than)
         return at_most(self.scenario, self._measure(f"{THALWEG}, times the time of {than}"), value, target, note)
 
-    def later(self, than: str, milliseconds: float, who: str = THALWEG) -> Result:
-        """How many milliseconds more a contender takes than another, by their medians, where a ratio says little."""
-        value, note = self._difference(who, than)
-        return at_most(self.scenario, self._measure(f"{who}, ms more than {than}"), value, milliseconds, note)
+    def later(self, than: str, milliseconds: float, contender: str = THALWEG) -> Result:
+        """How many milliseconds more than another a contender takes, by their medians; for short runs."""
+        value, note = self._difference(contender, than)
+        return at_most(self.scenario, self._measure(f"{contender}, ms more than {than}"), value, milliseconds, note)
 
-    def apart(self, who: str, again: str, milliseconds: float) -> Result:
-        """The A/A control in milliseconds, either way."""
-        value, note = self._difference(who, again)
-        measure = self._measure(f"A/A control: ms between {who} and {again}")
+    def apart(self, contender: str, again: str, milliseconds: float) -> Result:
+        """The A/A control in milliseconds: by how much two runs of the same contender differ."""
+        value, note = self._difference(contender, again)
+        measure = self._measure(f"A/A control: ms between {contender} and {again}")
         return at_most(self.scenario, measure, abs(value), milliseconds, note)
 
-    def control(self, who: str = THALWEG, again: str = AGAIN) -> Result:
-        """The A/A control: a contender against itself, which tells what the other ratios are worth."""
-        value, note = self._ratio(again, who)
-        return between(self.scenario, self._measure(f"A/A control: {again} against {who}"), value, CONTROL, note)
+    def control(self, contender: str = THALWEG, again: str = AGAIN) -> Result:
+        """The A/A control: a contender against itself, which shows how exact the other ratios are."""
+        value, note = self._ratio(again, contender)
+        return between(self.scenario, self._measure(f"A/A control: {again} against {contender}"), value, CONTROL, note)
 
     def best(self, *names: str) -> str:
-        """Which of some contenders is the fastest by its median."""
+        """The contender, of these, with the shortest median time."""
         return min(names, key=lambda name: median(self.seconds[name]))
 
     def _measure(self, what: str) -> str:
         return f"{self.label}: {what}" if self.label else what
 
-    def _difference(self, who: str, than: str) -> tuple[float, str]:
-        mine, theirs = (1e3 * median(self.seconds[name]) for name in (who, than))
-        medians = f"medians of {len(self.seconds[who])} rounds; {who} {mine:.0f} ms, {than} {theirs:.0f} ms"
+    def _difference(self, contender: str, than: str) -> tuple[float, str]:
+        mine, theirs = (1e3 * median(self.seconds[name]) for name in (contender, than))
+        medians = f"medians of {len(self.seconds[contender])} rounds; {contender} {mine:.0f} ms, {than} {theirs:.0f} ms"
         return mine - theirs, f"{self.note}; {medians}"
 
     def _ratio(self, slow: str, fast: str) -> tuple[float, str]:
@@ -102,17 +103,17 @@ def race(
     label: str = "",
     tries: int = 1,
 ) -> Race:
-    """Let contenders take turns; raises where one keeps other rows than the rest.
+    """Let contenders take turns. Raises an error if contenders keep different rows.
 
-    A contender may have several tries in a round, the fastest of which counts: what slows it down by chance is no part
-    of it.
+    A contender may have several tries in a round, of which the fastest counts, so that a slow moment of the machine
+    does not.
     """
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     names, random = list(contenders), np.random.default_rng(0)
     done, answers = 0, dict[tuple[int, int | None], str]()
     for _ in range(rounds):
         spent: dict[str, list[float]] = {name: [] for name in names}
-        for name in (each for _ in range(tries) for each in random.permutation(names).tolist()):
+        for name in (contender for _ in range(tries) for contender in random.permutation(names).tolist()):
             rows, checksum, taken = contenders[name]()
             answers.setdefault((rows, checksum), name)
             if len(answers) > 1:
@@ -139,7 +140,7 @@ def compete(
     tries: int = 1,
     checksum: str = "sum(id)",
 ) -> Race:
-    """Let ways to filter a DataFrame take turns, after an untimed round of all, on a smaller input if there is one.
+    """Let functions that filter a DataFrame take turns, after an untimed round, which may have a smaller input.
 
     A contender's time begins with the making of its plan and ends with the count and the checksum of the kept rows.
     """

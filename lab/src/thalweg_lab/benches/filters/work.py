@@ -1,7 +1,7 @@
-"""Predicates of a known cost: each hashes so many bytes a row, whatever it says of the row.
+"""Predicates of a known cost: each hashes a given number of bytes for every row, kept or not.
 
-What it says is a function of the row's number, so that every contender and every run sees the same. The cost is a
-number of bytes, not a time: all contenders do the same work, and none depends on how fast the machine is now.
+Whether a row is kept depends on its number alone, so that every contender and every run keeps the same rows. The cost
+is a number of bytes, not a time: all contenders do the same work, however fast the machine is at the moment.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Function = Callable[[Integers], Booleans]  # from the rows' numbers to which are
 
 
 def burn(amount: int) -> None:
-    """Hash so many bytes: one loop in C, so that a call costs nothing but its rows."""
+    """Hash this many bytes, in a loop in C: a call costs hardly more than its rows."""
     digest = hashlib.blake2b()
     for _ in range(amount // len(BLOCK)):
         digest.update(BLOCK)
@@ -32,7 +32,7 @@ def burn(amount: int) -> None:
 
 
 def bytes_of(seconds: float) -> float:
-    """How many bytes are hashed in so much time on this machine."""
+    """How many bytes this machine hashes in this time."""
     spent = []
     for _ in range(5):
         start = time.perf_counter()
@@ -64,7 +64,7 @@ class Test:
 
 @dataclass(frozen=True)
 class InOrder:
-    """Tests fused by hand in a fixed order: each sees what those before it have kept.
+    """Tests fused by hand in a fixed order: each sees the rows that the tests before it have kept.
 
     >>> InOrder((lambda rows: rows > 1, lambda rows: rows < 4))(np.arange(6)).tolist()
     [False, False, True, True, False, False]
@@ -107,13 +107,13 @@ class ByPhase:
 
 
 def tests_of(costs: Iterable[float], keeps: Iterable[float], unit: float) -> list[Test]:
-    """Independent tests of these costs, in units of so many bytes, that keep these shares of the rows."""
+    """Independent tests with these costs, in units of `unit` bytes, that keep these shares of the rows."""
     pairs = zip(costs, keeps, strict=True)
     return [Test(salt, round(unit * cost), keep) for salt, (cost, keep) in enumerate(pairs)]
 
 
 def expected_cost(order: Iterable[int], costs: Sequence[float], keeps: Sequence[float]) -> float:
-    """What a row costs on average when independent tests run in an order.
+    """The average cost of a row when independent tests run in an order.
 
     >>> expected_cost((1, 0), costs=(10, 1), keeps=(0.9, 0.5))
     6.0

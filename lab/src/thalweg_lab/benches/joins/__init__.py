@@ -18,7 +18,7 @@ SCENARIOS = ("common-key", "chain", "cycle", "amplifying", "drift", "growth", "a
 
 
 def run(scenario: str | None, progress: Progress) -> list[Result]:
-    """Measure one scenario, or all."""
+    """Measure one scenario, or all scenarios."""
     # A core each for two cells; the time zone is that of the files.
     settings = {
         "spark.driver.memory": "6g",

@@ -1,4 +1,4 @@
-"""Runs a workload in one cell, without Spark: what its orders are worth, and nothing else."""
+"""Runs a workload in one cell, without Spark, to measure probe orders alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Orders = Mapping[str, tuple[str, ...]]
 
 @dataclass
 class CellRun:
-    """What a cell did."""
+    """The work of a cell on a workload."""
 
     results: int = 0
     checksum: int = 0
@@ -35,7 +35,7 @@ class CellRun:
 
 
 def prepared(workload: JoinWorkload) -> list[dict[str, pa.RecordBatch]]:
-    """The batches as cells take them."""
+    """The batches of a workload in the form that cells take."""
     return [{name: _numbers(table) for name, table in tables.items()} for tables in workload.batches]
 
 
@@ -43,9 +43,9 @@ def drive(
     query: JoinQuery,
     batches: Iterable[Mapping[str, pa.RecordBatch]],
     orders_at: Callable[[int], Orders | None] = lambda _number: None,
-    **options: Any,  # noqa: ANN401 - those of a cell
+    **options: Any,  # noqa: ANN401 - the options of a cell
 ) -> CellRun:
-    """Let a cell take batches in. `orders_at` may force orders before a batch."""
+    """Let a cell join batches; `orders_at` may force orders before a batch."""
     compile_kernels()
     cell, driven = Cell(query, **options), CellRun()
     latest = START
@@ -66,13 +66,13 @@ def drive(
 
 
 def all_orders(query: JoinQuery) -> list[dict[str, tuple[str, ...]]]:
-    """Every choice of an order for each stream that needs no product."""
+    """Every combination of orders, one for each stream, that needs no cross product."""
     choices = orders_of(query)
-    return [dict(zip(choices, each, strict=True)) for each in product(*choices.values())]
+    return [dict(zip(choices, orders, strict=True)) for orders in product(*choices.values())]
 
 
 def orders_of(query: JoinQuery) -> dict[str, list[tuple[str, ...]]]:
-    """For each stream every order that needs no product."""
+    """For each stream, every order that needs no cross product."""
     adjacent = {frozenset(pair) for pair in query.pairs}
 
     def connected(first: str, order: Sequence[str]) -> bool:

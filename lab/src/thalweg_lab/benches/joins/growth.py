@@ -1,7 +1,7 @@
 """growth: ten times the window, with as many matches; a new row should not take much longer.
 
-What counts are windows that are full. While they fill, they double their memory now and then, which costs a long one as
-much a row as a short one, but not in the same batch.
+Only batches with full windows are measured. While windows fill, they double their memory now and then, which costs a
+long window as much a row as a short window, but not in the same batch.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """overload: for a while rows come ten times as fast as they can be joined; memory stays what it was, and all is joined.
 
 Files come one by one at first, which tells how long a micro-batch takes and what memory the join needs. Then they come
-ten times as fast, and wait in the source, of which a micro-batch takes so many files and no more. The query goes on
-until it has caught up. What it gave has to be what a cell without Spark gives of the same files.
+ten times as fast, and wait in the source, from which a micro-batch takes a fixed number of files. The query goes on
+until it has caught up. Its results have to be those that a cell without Spark finds in the same files.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Feed:
         self._rows = random_batches(dict.fromkeys(STREAMS, StreamKeys({"k": rows * WINDOW}, rows)), DIFFERENT)
 
     def next(self) -> None:
-        """Let files come, each there all at once."""
+        """Write the next file of each stream, so that Spark sees whole files only."""
         for name, table in self.tables(self.files).items():
             path = Path(self.folder, name, f"{self.files}.parquet")
             unseen = path.with_name(f"_{path.name}")  # by Spark
@@ -63,7 +63,7 @@ class Feed:
         self.files += 1
 
     def tables(self, number: int) -> Tables:
-        """What comes as the files of a number."""
+        """The rows of the files with a number, by stream."""
         rounds, place = divmod(number, DIFFERENT)
         return later([self._rows[place]], rounds * DIFFERENT)[0]
 
@@ -75,7 +75,7 @@ class Feed:
 
 @dataclass
 class Overrun:
-    """What happened while rows came too fast, and after."""
+    """The course of a query while rows came too fast, and after that."""
 
     files: int = 0  # of each stream that came too fast
     seconds: float = 0.0  # in which they came
@@ -117,7 +117,7 @@ def measure(
 
 
 def _overrun(query: StreamingQuery, feed: Feed, key: str, seconds: float, calm: int, tick: Tick) -> Overrun:
-    """First calm, then too fast, then wait until all is joined."""
+    """Write files slowly, then too fast, and then wait until all are joined."""
     found = Overrun()
 
     def caught_up() -> bool:

@@ -42,7 +42,7 @@ SHARES = Shares((CELLS,), {name: frozenset([0]) for name in HOT})
 
 @dataclass(frozen=True)
 class SkewRun:
-    """What cells did: in all batches, and each in the last."""
+    """The work of all cells: results and state of all batches, rows and time of each cell in the last batch."""
 
     results: int
     state_bytes: int

@@ -1,4 +1,4 @@
-"""Runs a workload on Spark as streams of files, by `tw.join` or by Spark's own joins, and says what that took."""
+"""Runs a workload on Spark as streams of files, by `tw.join` or by Spark's own joins, and times it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvide
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"  # what docs/join.md recommends
 DELAY = "1 second"
 CONTROL_ROUNDS = 5
-WARM_UP = 20  # times as many rows are there to be counted as in the run before
+WARM_UP = 20  # times as many rows as in the untimed run come in the timed runs
 SPARK = "Spark's chained joins"
 
 Streams = dict[str, "DataFrame"]

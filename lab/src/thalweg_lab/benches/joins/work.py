@@ -1,6 +1,6 @@
 """Streams to join: random rows in batches, each a stretch of event time.
 
-The first batches may be longer, so that what is measured after them meets full windows soon.
+The first batches may be longer, so that the batches after them, which are measured, meet full windows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Tables = Mapping[str, pa.Table]
 
 @dataclass(frozen=True)
 class StreamKeys:
-    """The keys of a stream: how many different values each has, and rows a batch."""
+    """The keys of a stream, each with its number of different values, and the rows in a batch."""
 
     values: Mapping[str, int]
     rows: int
@@ -41,7 +41,7 @@ class JoinWorkload:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The streams."""
+        """The names of the streams."""
         return tuple(self.batches[0])
 
     @property
@@ -52,7 +52,7 @@ class JoinWorkload:
 
     @property
     def seconds(self) -> int:
-        """The window."""
+        """The length of the windows in seconds."""
         return self.window * BATCH_SECONDS
 
     @property
@@ -69,14 +69,14 @@ class JoinWorkload:
         )
 
     def row_bytes(self, name: str) -> int:
-        """What a row of a stream takes: eight bytes a column."""
+        """The bytes of a row of a stream: eight for each column."""
         return 8 * len(self.batches[0][name].schema.names)
 
 
 def random_batches(
     streams: Mapping[str, StreamKeys], batches: int, fill: Sequence[int] = (), seed: int = 0
 ) -> list[Tables]:
-    """Uniform keys. Before the batches come longer ones that fill the windows: each as long as so many others."""
+    """Batches with uniform keys, after longer batches that fill the windows; `fill` has their lengths in batches."""
     random = np.random.default_rng(seed)
     found: list[Tables] = []
     at = 0
@@ -87,7 +87,7 @@ def random_batches(
 
 
 def later(batches: Sequence[Tables], by: int) -> list[Tables]:
-    """The same rows, so many batches later."""
+    """The same rows, later by this many batches."""
     shift = pa.scalar(by * BATCH_SECONDS * SECOND, pa.duration("us"))
     return [
         {

@@ -92,19 +92,19 @@ class Routed:
         return make
 
     def explained(self, name: str) -> dict[str, Any]:
-        """What is known of a contender's last run."""
+        """The explanation of a contender's last run."""
         import thalweg as tw
 
         about: dict[str, Any] = tw.explain(self.kept[name]).to_dict()["wheres"][0]
         return about
 
     def evaluations(self, name: str) -> float:
-        """Evaluations a row in its last run, profiling included."""
+        """Evaluations a row in the last run of a contender, profiling included."""
         about = self.explained(name)
         seen = sum(line["rows_seen"] for line in about["predicates"])
         return float((seen + about["profiling_evaluations"]) / about["rows"])
 
     def fewer(self, name: str, than: str) -> tuple[float, str]:
-        """Per cent fewer evaluations than another, and what they were."""
+        """By how many per cent a contender evaluates less than another, and both numbers as a note."""
         mine, others = self.evaluations(name), self.evaluations(than)
         return 100 * (1 - mine / others), f"a row, profiling included: {mine:.2f}, {others:.2f} with {than}"

@@ -57,7 +57,7 @@ def settings(quick: bool) -> list[Setting]:  # noqa: FBT001 - the signature of e
     ]
     stable = {"scenario": STABLE, "tuples": 2_000_000, "turns": 8 if quick else 30}
     hidden = {"scenario": HIDDEN, "before": 600_000, "after": 1_600_000}
-    return [each | {"seed": seed} for each in (stable, *changing, hidden) for seed in range(seeds)]
+    return [scenario | {"seed": seed} for scenario in (stable, *changing, hidden) for seed in range(seeds)]
 
 
 def measure(setting: Setting) -> list[Row]:
@@ -107,7 +107,7 @@ def permuting(setting: Setting) -> dict[str, Row]:
     engine = Engine([1] * len(DROPS), seed=setting["seed"])
     spans = [(stretch, setting["period"]) for stretch in stretches]
     runs, tracks = track(engine, contestants(setting), spans, random)
-    recovered = recoveries({name: [each.costs for each in way[1:]] for name, way in tracks.items()})
+    recovered = recoveries({name: [stretch.costs for stretch in way[1:]] for name, way in tracks.items()})
     return {name: totals([run]) | recovered[name] for name, run in runs.items()}
 
 
@@ -122,7 +122,7 @@ def exchanging(setting: Setting) -> dict[str, Row]:
     costs = mixed_costs(EXPENSIVE[COSTS], random)
     exchanged = [1 + EXPENSIVE[COSTS] - cost for cost in costs]
     stream = permuted(random).workload
-    sides = [(Engine(each, seed=setting["seed"]), Stretch(stream, random, each)) for each in (costs, exchanged)]
+    sides = [(Engine(probes, seed=setting["seed"]), Stretch(stream, random, probes)) for probes in (costs, exchanged)]
     policies = contestants(setting, equal=False)
     runs: dict[str, list[EngineRun]] = {name: [] for name in policies}
     ways: dict[str, list[NDArray[np.float64]]] = {name: [] for name in policies}
@@ -177,7 +177,7 @@ def hidden_masks(tuples: int, random: np.random.Generator, *, better: bool) -> N
 
 
 def totals(runs: "Sequence[EngineRun]") -> Row:
-    """What several runs evaluated in all: the work where all filters cost the same."""
+    """The evaluations of several runs; their sum is the work where all filters cost the same."""
     extra = sum(run.extra_evaluations for run in runs)
     evaluations = sum(run.evaluations for run in runs)
     return {"evaluations": evaluations, "extra_evaluations": extra, "work": evaluations + extra}
@@ -186,7 +186,7 @@ def totals(runs: "Sequence[EngineRun]") -> Row:
 def recoveries(ways: Mapping[str, Sequence[NDArray[np.float64]]]) -> dict[str, Row]:
     """The mean, over the changes, of the tuples until an order's cost was as good as where the best policy settled."""
     tail = min(SETTLED, BLOCK * len(ways[FIXED][0]) // 4) // BLOCK
-    levels = [min(float(costs[-tail:].mean()) for costs in each) for each in zip(*ways.values(), strict=True)]
+    levels = [min(float(costs[-tail:].mean()) for costs in stretch) for stretch in zip(*ways.values(), strict=True)]
     return {
         name: {"recovery": fmean(recovery(costs, level) for costs, level in zip(each, levels, strict=True))}
         for name, each in ways.items()
@@ -263,15 +263,15 @@ def plot(rows: list[Row], figure: "Figure") -> None:
     extra, recovering = figure.subplots(1, 2, sharey=True)
     for shift, policy in ((-0.2, FIXED), (0.2, ADAPTIVE)):
         at = [place + shift for place in range(len(scenarios))]
-        of = [
-            [row for row in rows if (row["scenario"], row.get("period")) == each and row["policy"] == policy]
-            for each in scenarios
+        by_scenario = [
+            [row for row in rows if (row["scenario"], row.get("period")) == scenario and row["policy"] == policy]
+            for scenario in scenarios
         ]
         shares = [
-            fmean(row["extra_evaluations"] / (row["evaluations"] + row["extra_evaluations"]) for row in each)
-            for each in of
+            fmean(row["extra_evaluations"] / (row["evaluations"] + row["extra_evaluations"]) for row in measured)
+            for measured in by_scenario
         ]
-        times = [fmean(row.get("recovery", 0) for row in each) for each in of]
+        times = [fmean(row.get("recovery", 0) for row in measured) for measured in by_scenario]
         extra.barh(at, shares, 0.4, color=COLOURS[policy])
         recovering.barh(at, times, 0.4, color=COLOURS[policy], label=policy)
     extra.set_yticks(range(len(names)), names, fontsize=7)

@@ -1,4 +1,4 @@
-"""What the experiments with change share: streams whose selectivities are permuted, and what policies make of them.
+"""Shared by the experiments with change: streams whose selectivities are permuted, and how policies follow them.
 
 The paper permutes "filters with different selectivities" without printing them: here they are spread evenly around
 Table 1's 50%. Neither does it say which filters are expensive: here that is drawn for each seed. How good an order is
@@ -51,7 +51,7 @@ class Stretch:
         self._known: dict[tuple[int, ...], float] = {}
 
     def cost(self, order: tuple[int, ...]) -> float:
-        """What an order costs."""
+        """The cost of an order, a tuple."""
         from thalweg.ordering import order_cost
 
         if order not in self._known:
@@ -110,7 +110,7 @@ def track(
     stretches: Sequence[tuple[Stretch, int]],
     random: np.random.Generator,
 ) -> "tuple[dict[str, EngineRun], dict[str, list[Track]]]":
-    """Let policies process stretches of so many tuples each, and follow their orders through each stretch."""
+    """Let policies process stretches of given lengths, and follow their orders through each stretch."""
     costs: dict[str, list[list[float]]] = {name: [[] for _ in stretches] for name in policies}
 
     def chunks() -> Iterator[NDArray[np.int64]]:
@@ -143,7 +143,7 @@ def recovery(costs: NDArray[np.float64], level: float) -> int:
 
 
 def summary(before: NDArray[np.float64], after: NDArray[np.float64]) -> Row:
-    """What an order's cost over the greedy order's was before a change, and how it developed after it."""
+    """The cost of an order over the greedy order's, before a change and as it developed after the change."""
     tail = SETTLED // BLOCK
     changes = np.diff(after)
     steps = np.abs(changes[changes != 0])
@@ -176,8 +176,8 @@ def timeline(setting: Setting) -> list[Row]:
     after = before.changed(random)
     stretches = [(before, CHANGE_AT), (after, setting["tuples"])]
     racing = policies(setting)
-    for each in racing.values():
-        equal_costs(each)
+    for policy in racing.values():
+        equal_costs(policy)
     _, tracks = track(Engine([1] * len(DROPS), seed=setting["seed"]), racing, stretches, random)
     rows: list[Row] = []
     for name, (first, second) in tracks.items():

@@ -1,4 +1,4 @@
-"""What the convergence experiments share: the pace of policies that have settled on a stable stream.
+"""Shared by the convergence experiments: the pace of policies that have settled on a stable stream.
 
 Policies begin in random orders and learn until they have settled; then they process further chunks in turn.
 Times are the processor's, so that other work on the machine counts little. It still disturbs caches: therefore
@@ -122,7 +122,7 @@ def contestants(setting: Setting, stream: "Workload", random: np.random.Generato
 
 
 def equal_costs(policy: "Policy") -> None:
-    """Let filters seem to cost the same, whatever is measured, by so many samples that no other makes a difference."""
+    """Let filters seem to cost the same, by more samples than any measurement can outweigh."""
     from thalweg.ordering.profile import LEAST_TIME
 
     policy.profile.arrays.mean_time[:] = LEAST_TIME
@@ -181,7 +181,7 @@ def race(
 
 
 def twin(name: str) -> str:
-    """What the one is called that keeps a policy's order."""
+    """The name of the policy that holds this policy's order."""
     return f"{name}, held"
 
 

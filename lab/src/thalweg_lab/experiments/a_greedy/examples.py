@@ -33,7 +33,7 @@ def settings(_quick: bool) -> list[Setting]:  # noqa: FBT001 - the signature of 
 
 
 def measure(setting: Setting) -> list[Row]:
-    """One example: rows of what it gives."""
+    """The rows of one example."""
     measures: dict[int, Callable[[Setting], list[Row]]] = {
         PROBING: probes,
         CORRECTING: correction,
@@ -99,7 +99,7 @@ def local_optimum(setting: Setting) -> list[Row]:
 
 
 def profiled(policy: Policy, masks: Integers) -> list[int]:
-    """What profiling these tuples reveals: the filter that drops each, and those that the policy asks for."""
+    """The masks that profiling reveals: the filter that drops a tuple, and the filters that the policy asks for."""
     known = []
     for mask in masks.tolist():
         position = next(place for place, number in enumerate(policy.order) if mask >> number & 1)
@@ -116,7 +116,7 @@ CORRECTION = {
 
 
 def expected(row: Row) -> float | str:
-    """What the paper says; its printed 1 + 200/n in example 7 is a slip for 1 + 1/n."""
+    """The paper's values; its printed 1 + 200/n in example 7 is a slip for 1 + 1/n."""
     example, what = row["example"], row["what"]
     if example == PROBING:
         return PROBES[what]

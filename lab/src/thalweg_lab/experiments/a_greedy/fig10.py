@@ -17,7 +17,7 @@ def settings(quick: bool) -> list[Setting]:  # noqa: FBT001 - the signature of e
     """Selectivities of all filters."""
     # From 0.1 and 0.9 outwards independent filters already agree on more than 80% of the tuples.
     selectivities = (0.1, 0.3, 0.5, 0.65, 0.9) if quick else (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-    return convergence.settings(({"selectivity": each} for each in selectivities), quick=quick)
+    return convergence.settings(({"selectivity": selectivity} for selectivity in selectivities), quick=quick)
 
 
 def judge(rows: list[Row]) -> list[Result]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def settings(quick: bool) -> list[Setting]:  # noqa: FBT001 - the signature of every experiment
     """Correlation factors, from independent filters to one group of all eight."""
     factors = (1, 2, 4, 6, 8) if quick else range(1, 9)
-    return convergence.settings(({"gamma": each} for each in factors), quick=quick)
+    return convergence.settings(({"gamma": factor} for factor in factors), quick=quick)
 
 
 def judge(rows: list[Row]) -> list[Result]:

@@ -1,4 +1,4 @@
-"""What A-Greedy's bookkeeping costs for each profile tuple, part by part.
+"""The cost of A-Greedy's bookkeeping for each profile tuple, part by part.
 
 The parts take tens of nanoseconds, too short for a clock in their midst. So the same profile tuples are let through
 the window alone, then the window and the matrix view, then all of A-Greedy; what each adds is its cost. In so tight a

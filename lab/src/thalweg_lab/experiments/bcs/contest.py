@@ -1,4 +1,4 @@
-"""What experiments 1 and 2 and the overhead share: A-Greedy, alone and with each detector, on streams that change.
+"""Shared by experiments 1 and 2 and the overhead: A-Greedy, alone and with each detector, on streams that change.
 
 Fifteen filters, correlated in pairs as in a-greedy-2004, a window of 60,000 profile tuples and a drop-profiling
 probability of 1%. All drop probabilities change at once, by at least a tenth. (bcs-change-detection-2012, section V-B)

@@ -46,7 +46,7 @@ def plot(rows: list[Row], figure: "Figure") -> None:
     axes = figure.subplots()
     for name in DETECTORS:
         of = [improvements(rows, name, period) for period in PERIODS]
-        middle = [median(each) for each in of]
+        middle = [median(values) for values in of]
         spread = [[m - min(each) for m, each in zip(middle, of, strict=True)]]
         spread.append([max(each) - m for m, each in zip(middle, of, strict=True)])
         axes.errorbar(PERIODS, middle, spread, marker="o", color=COLOURS[name], capsize=3, label=name)

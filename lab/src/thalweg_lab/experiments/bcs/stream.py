@@ -1,4 +1,4 @@
-"""What the experiments share: long streams whose drop probabilities change, and an engine that only counts.
+"""Shared by the experiments: long streams whose drop probabilities change, and an engine that only counts.
 
 Every filter costs 1 and nothing is timed, so that three million tuples and fifteen filters take a second, and a stream
 gives the same counts each time. (bcs-change-detection-2012, section V-B)
@@ -33,9 +33,9 @@ AT, FOUND = range(2)
 
 @dataclass(frozen=True)
 class EvaluationCounts:
-    """What a policy did with a stream."""
+    """The evaluations and the learning of a policy on a stream."""
 
-    evaluations: int  # for the query's sake
+    evaluations: int  # of filters, because the query needed them
     blocks: NDArray[np.int64]  # the same, for each block of tuples
     reoptimisations: int  # changes of the order
     profiled: int  # profile tuples
@@ -137,7 +137,7 @@ def redrawn(drops: Sequence[float], random: np.random.Generator) -> tuple[float,
 
     >>> before = (0.5, 0.9)
     >>> after = redrawn(before, np.random.default_rng(0))
-    >>> all(abs(one - other) >= 0.1 for one, other in zip(before, after))
+    >>> all(abs(drop - new) >= 0.1 for drop, new in zip(before, after))
     True
     """
     new = []
@@ -150,11 +150,11 @@ def redrawn(drops: Sequence[float], random: np.random.Generator) -> tuple[float,
 
 
 def regimes(changes: int, random: np.random.Generator, filters: int = FILTERS) -> list[Workload]:
-    """The drop probabilities between so many changes, of filters that are correlated in pairs."""
+    """The workloads before, between and after this many changes, of filters that are correlated in pairs."""
     drops = [tuple(random.uniform(LOW, HIGH, filters).tolist())]
     for _ in range(changes):
         drops.append(redrawn(drops[-1], random))
-    return [Workload(each) for each in drops]
+    return [Workload(probabilities) for probabilities in drops]
 
 
 def abrupt(workloads: Iterable[Workload], period: int, random: np.random.Generator) -> Iterator[Integers]:

@@ -43,7 +43,7 @@ def measure(setting: Setting) -> list[Row]:
 
 
 def averaged(rows: list[Row]) -> dict[tuple[str, int, int], dict[str, float]]:
-    """What was measured of each router in each cell of the table, averaged over the streams."""
+    """The measurements of each router in each cell of the table, averaged over the streams."""
     found: dict[tuple[str, int, int], list[Row]] = {}
     for row in rows:
         found.setdefault((row["router"], row["operators"], row["a"]), []).append(row)

@@ -1,4 +1,4 @@
-"""What the experiments on routing calls share: routers, and what they make of the same stream.
+"""Shared by the experiments on routing calls: routers, and their calls for the same stream.
 
 A routing call sends a tuple to an operator; calls are what routing is to save. Content-Learns is as in the paper's
 prototype, without trial and pruning, and so is Content-Learns with them, beside class orders (`thalweg.routing`'s own)
@@ -43,14 +43,14 @@ ROWS = 5000  # of an Arrow batch
 
 @dataclass
 class Counts:
-    """What became of a stream."""
+    """The routing calls for a stream."""
 
     tuples: int = 0
     calls: int = 0  # profiling included
     late_tuples: int = 0  # in the second half of the stream, when all is learnt
     late_calls: int = 0
     right: int = 0  # calls of operators that use the right classifier
-    wrong: int = 0  # and a wrong one
+    wrong: int = 0  # calls of operators that use a wrong classifier
     seconds: float = 0.0  # of routing and of keeping statistics
     nbytes: int = 0
 

@@ -1,4 +1,4 @@
-"""What the experiments of q-aware-join-ordering-2009 have in common: planners on random join graphs, set beside DMJoin.
+"""Shared by the experiments of q-aware-join-ordering-2009: planners on random join graphs, set beside DMJoin.
 
 A plan is the orders of all streams of a join, as the paper's equation 3 sums them up, and its cost the number of
 intermediate tuples a second, as in its figures. Whether it counts results, which are the same for all orders, among
@@ -83,7 +83,7 @@ def tuples_made(graph: "JoinGraph", sequences: Sequence[Sequence[int]]) -> "tupl
 
     >>> from thalweg.joinorder import JoinGraph
     >>> graph = JoinGraph.from_statistics({"A": 10, "B": 20, "C": 30}, {("A", "B"): 0.5, ("B", "C"): 0.1})
-    >>> [each.round(6).tolist() for each in tuples_made(graph, [(0, 1, 2), (1, 2, 0), (2, 1, 0)])]
+    >>> [counts.round(6).tolist() for counts in tuples_made(graph, [(0, 1, 2), (1, 2, 0), (2, 1, 0)])]
     [[100.0, 60.0, 60.0], [300.0, 300.0, 300.0]]
     """
     from thalweg.joinorder.cost import model
