@@ -169,13 +169,15 @@ esac"""
 
 
 @pytest.mark.parametrize(
-    ("spark", "rest", "status"),
+    ("of_spark", "of_rest", "status"),
     [(0, 0, 0), (1, 0, 1), (0, 1, 1), (5, 0, 0), (0, 5, 0), (5, 1, 1), (1, 5, 1), (5, 5, 5), (2, 1, 2)],
 )
-def test_tests_run_in_two_processes_and_either_may_fail(machine: Machine, spark: int, rest: int, status: int) -> None:
+def test_tests_run_in_two_processes_and_either_may_fail(
+    machine: Machine, of_spark: int, of_rest: int, status: int
+) -> None:
     for program in ("mktemp", "rm", "cat"):
         (machine.bin / program).symlink_to(shutil.which(program) or f"/bin/{program}")
-    machine.add("python", PYTEST_STUB.format(spark=spark, rest=rest))
+    machine.add("python", PYTEST_STUB.format(spark=of_spark, rest=of_rest))
     done = machine.run("run-tests.sh", "python", "-k", "some name")
     assert done.returncode == status
     assert done.stdout == "spark: 1 passed\nrest: 2 passed\n"
