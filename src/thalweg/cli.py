@@ -23,7 +23,7 @@ messages = Console(stderr=True)
 
 
 def command_line(commands: Iterable[metadata.EntryPoint]) -> typer.Typer:
-    """The command `thalweg` with its own commands and those of the entry points."""
+    """The command `thalweg`, with its own commands and the commands of the entry points."""
     main = typer.Typer(
         help="An adaptive optimizer for continuous queries on Apache Spark.",
         add_completion=False,

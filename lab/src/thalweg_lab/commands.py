@@ -63,14 +63,14 @@ def run_experiments(
     json_file: JsonOption = None,
     strict: StrictOption = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Keep what an earlier run of the same kind has finished.")
+        bool, typer.Option("--resume", help="Keep the experiments that an earlier run of the same kind has finished.")
     ] = False,
     master: Annotated[
         str | None,
         typer.Option(metavar="URL", help="A Spark master, or sc://... for Connect; a local Spark if not given."),
     ] = None,
 ) -> None:
-    """Run experiments on Spark, and set the papers' claims beside what was measured.
+    """Run experiments on Spark, and set the papers' claims beside the measurements.
 
     Each experiment leaves [b]ID.json[/b], [b]ID.csv[/b], [b]ID.png[/b] and [b]ID.svg[/b] in the folder.
     Exits with 0 when everything ran, whatever held, and with 1 when an experiment could not run to its end.
@@ -87,7 +87,7 @@ def run_experiments(
         chosen = list(EXPERIMENTS) if all_of_them else find(ids or [])
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    with _clean_exit(f"What was finished is in {out}; add --resume to go on from there."):
+    with _clean_exit(f"The finished experiments are in {out}; add --resume to go on from there."):
         report, failed = run(
             chosen,
             sweeper=lambda jobs, on_progress: run_sweeps(local_session(master=master), jobs, on_progress=on_progress),
@@ -101,7 +101,7 @@ def run_experiments(
 
 @lab.command("report")
 def report_experiments(out: OutOption = Path("lab-out")) -> None:
-    """Write report.md and report.html of what [b]thalweg lab run[/b] left in the folder."""
+    """Write report.md and report.html of the files that [b]thalweg lab run[/b] left in the folder."""
     from thalweg_lab.experiments import EXPERIMENTS
     from thalweg_lab.experiments.report import show_summary, write_report
 
@@ -166,7 +166,7 @@ def _finish(report: "Report", json_file: Path | None, strict: bool, failed: Coll
 
 @contextmanager
 def _clean_exit(after_interrupt: str = "", expected: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """End a command with one line instead of a trace, for what the user did or can mend."""
+    """End a command with one line instead of a traceback, for errors that the user made or can mend."""
     from thalweg.spark.start import NoSparkError
     from thalweg_lab.parameter_sweep import SweepError
 

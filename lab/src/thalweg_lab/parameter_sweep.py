@@ -33,7 +33,7 @@ class SweepError(RuntimeError):
 
 @dataclass(frozen=True)
 class ParameterSweep:
-    """A function to run over settings, under a name to follow it by.
+    """A function to run over settings, with a name for reports of progress.
 
     The function must live at the top level of a module the workers can import: it travels by name. It takes
     one setting and returns a value. Settings and values are plain JSON.
@@ -70,12 +70,12 @@ def run_sweeps(
     *,
     on_progress: Callable[[str, int, int], None] | None = None,
 ) -> Iterator[tuple[str, list[Json] | SweepError]]:
-    """Run several sweeps at once; hand over each one's results, or its failure, as soon as it is complete.
+    """Run several sweeps at once; hand over the results of each, or its failure, as soon as it is complete.
 
     One Spark job a sweep, all submitted at the start: Spark's FIFO scheduler gives free cores to the earlier
     ones first, so none idles while the last settings of one sweep finish. A single job for all would keep the
     cores as busy, but Spark hands over a job's results only when the whole job is done: an interruption would
-    lose everything. Leaving the iteration early, by an exception, Ctrl-C or `break`, cancels what still runs.
+    lose everything. Leaving the iteration early, by an exception, Ctrl-C or `break`, cancels the jobs that still run.
     """
     events: SimpleQueue[tuple[_Running, int | list[Json] | SweepError]] = SimpleQueue()
     running = {job.name: _Running(job, reference(job.function)) for job in jobs}

@@ -1,4 +1,4 @@
-"""Runs scenarios on Spark that are modules of a package, each with a function `measure(spark, tick)`."""
+"""Runs the scenarios of a benchmark on Spark: modules of a package, each with a function `measure(spark, tick)`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from thalweg_lab.benches import Progress
 
 DEFAULTS = {"spark.driver.memory": "4g"}
-STEPS = 100  # of progress that a scenario counts for
+STEPS = 100  # of progress in a scenario
 
 
 def run_scenarios(

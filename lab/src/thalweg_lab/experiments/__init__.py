@@ -1,4 +1,4 @@
-"""The lab: the papers' experiments, and what runs and reports them."""
+"""The papers' experiments, and the modules that run and report them."""
 
 import difflib
 from collections.abc import Sequence

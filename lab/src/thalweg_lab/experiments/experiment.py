@@ -1,4 +1,4 @@
-"""The description of an experiment: what to run, what to draw, and how a paper's claim is judged.
+"""The description of an experiment: its settings, its measurement, its plot, and how a paper's claim is judged.
 
 Knows nothing of Spark, files or the console, and imports nothing heavy: listing experiments imports them all.
 """
@@ -20,10 +20,10 @@ Row = dict[str, Any]
 class Experiment:
     """One figure, table or example of a paper.
 
-    `settings(quick)` lists what to measure; a quick list is small enough for a test. `measure(setting)` runs
-    on a Spark worker, so it must be a module's top-level function, take and return plain values, and import
-    what is heavy (Numba, the engine) in its body. Its rows are flat and repeat what they need of the setting.
-    `judge(rows)` sets the paper's claim beside what was measured; its scenarios need not name the experiment.
+    `settings(quick)` lists the settings to measure; a quick list is small enough for a test. `measure(setting)` runs
+    on a Spark worker, so it must be a module's top-level function, take and return plain values, and import heavy
+    modules (Numba, the engine) in its body. Its rows are flat and repeat the parts of the setting that readers need.
+    `judge(rows)` sets the paper's claim beside the measurement; its scenarios need not name the experiment.
     `plot(rows, figure)` draws on an empty figure, starting with `axes = figure.subplots()`.
     """
 

@@ -1,6 +1,6 @@
 """The files that a run of an experiment leaves: rows and their report as JSON, rows as CSV, and the plot.
 
-Knows the files; must not know how the rows were measured.
+Knows the files. Must not know how the rows were measured.
 """
 
 import csv
@@ -17,7 +17,7 @@ from thalweg_lab.results import Report
 
 @dataclass(frozen=True)
 class Outcome:
-    """The rows one experiment measured, for which settings, and the report of them."""
+    """The rows that an experiment measured, its settings, and the report of the rows."""
 
     experiment: str
     quick: bool
@@ -32,7 +32,7 @@ class Outcome:
         return "quick" if self.quick else "full"
 
     def write(self, folder: Path) -> None:
-        """Write ID.json and ID.csv, each whole or not at all."""
+        """Write ID.json and ID.csv, each the whole file or nothing."""
         shape = {
             "experiment": self.experiment,
             "kind": self.kind,
@@ -51,7 +51,7 @@ def version() -> str:
 
 
 def read(path: Path) -> Outcome:
-    """An outcome from its file; an error says what to do with a file that is none."""
+    """Read an outcome from its file; the error says what to do with a file that holds no outcome."""
     try:
         shape = json.loads(path.read_text())
         return Outcome(
@@ -70,7 +70,7 @@ def read(path: Path) -> Outcome:
 
 
 def stored(folder: Path, experiment: Experiment, *, quick: bool) -> Outcome | None:
-    """The outcome to resume from: same kind, same version, same settings, or none."""
+    """The outcome in a folder to resume from, if it has the same kind, version and settings."""
     path = folder / f"{experiment.id}.json"
     try:
         outcome = read(path) if path.exists() else None

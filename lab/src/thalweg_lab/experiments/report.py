@@ -1,6 +1,6 @@
-"""Sets each claim of the papers beside what was measured, as Markdown and as one self-contained HTML page.
+"""Sets each claim of the papers beside the measurement, as Markdown and as one self-contained HTML page.
 
-Reads the files a run left; must not know how they were measured, nor Spark.
+Reads the files that a run left. Must not know how they were measured, nor Spark.
 """
 
 import base64
@@ -32,7 +32,7 @@ img { max-width: 100%; background: white; }
 
 
 def write_report(experiments: Sequence[Experiment], out: Path) -> dict[str, Outcome]:
-    """Write `report.md` and `report.html` of what a folder holds; return the outcomes it holds, by id."""
+    """Write `report.md` and `report.html` of the outcomes in a folder; return these outcomes, by id."""
     paths = {experiment.id: out / f"{experiment.id}.json" for experiment in experiments}
     outcomes = {name: read(path) for name, path in paths.items() if path.exists()}
     plots = {path.stem: path.read_bytes() for path in out.glob("*.svg")}
@@ -42,7 +42,7 @@ def write_report(experiments: Sequence[Experiment], out: Path) -> dict[str, Outc
 
 
 def summary(experiments: Sequence[Experiment], outcomes: Mapping[str, Outcome]) -> str:
-    """One sentence on how much ran and how much of it held.
+    """A sentence with the numbers of experiments that ran and of claims that hold.
 
     >>> summary([], {})
     '0 of 0 experiments were run; 0 of 0 claims hold.'
@@ -96,7 +96,7 @@ def html(experiments: Sequence[Experiment], outcomes: Mapping[str, Outcome], plo
 
 
 def show_summary(experiments: Sequence[Experiment], outcomes: Mapping[str, Outcome], console: Console) -> None:
-    """Print a line for each experiment: what the paper claims, and how much of it held."""
+    """Print a line for each experiment: the paper's claim, and how many of its parts hold."""
     table = Table("id", "source", "claim", "run", "holds")
     for experiment in experiments:
         outcome = outcomes.get(experiment.id)

@@ -21,7 +21,7 @@ from thalweg_lab.parameter_sweep import ParameterSweep, SweepError, reference
 from thalweg_lab.results import Report, Result, machine
 
 OnProgress = Callable[[str, int, int], None]
-# Runs sweeps and hands over each one's results, or its failure, when complete: `run_sweeps`, given a session.
+# Runs sweeps and hands over the results of each, or its failure, when it is complete: `run_sweeps` with a session.
 Sweeper = Callable[[Sequence[ParameterSweep], OnProgress], Iterator[tuple[str, list[Json] | SweepError]]]
 
 
@@ -36,8 +36,8 @@ def run(
 ) -> tuple[Report, dict[str, str]]:
     """Run experiments; return the report of all of them, and why some failed, by id.
 
-    An experiment's files are written as soon as its last setting is measured: an interrupted run keeps what
-    is finished; `resume` takes that up again. One failing experiment does not stop the others.
+    An experiment's files are written as soon as its last setting is measured, so that an interrupted run keeps the
+    finished experiments, and `resume` goes on from there. A failing experiment does not stop the others.
     """
     start = time.perf_counter()
     failures: dict[str, str] = {}
@@ -57,7 +57,7 @@ def run(
             outcome = replace(measured, report=replace(measured.report, results=results))
         outcome.write(out)
         outcomes[name] = outcome
-    # Drawn last: Matplotlib would take a core from what is being timed.
+    # Drawn last: Matplotlib would take a core from the experiments that are being timed.
     for name, outcome in outcomes.items():
         with _noting(failures, name, "plot"):
             draw(by_id[name], outcome.rows, out)
@@ -66,7 +66,7 @@ def run(
 
 
 def measure_timed(setting: Setting) -> Json:
-    """Measure one setting on a worker; the seconds are its own, however many others ran beside it.
+    """Measure one setting on a worker; the seconds are those of this setting, however many others ran beside it.
 
     >>> measure = "thalweg_lab.experiments.a_greedy.examples:measure"
     >>> measure_timed({"measure": measure, "setting": {"example": 2}})["rows"][0]
