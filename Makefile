@@ -4,8 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Touched after a successful install; setup does nothing until one of its prerequisites is newer.
 STAMP := $(VENV)/.thalweg-setup
-# More arguments for pytest, say "-n 4". One process is the default: it starts one Spark session, where each
-# process of pytest-xdist starts its own (--dist=loadgroup does nothing with pytest 9.2: pytest-xdist #1386).
+# More arguments for pytest, say "-k name".
 PYTEST_ARGS ?=
 
 # Two targets may want the system's package manager, which serves one at a time.
@@ -17,7 +16,7 @@ PYTEST_ARGS ?=
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-$(STAMP): pyproject.toml constraints.txt scripts/setup-python.sh
+$(STAMP): pyproject.toml lab/pyproject.toml constraints.txt scripts/setup-python.sh
 	@sh scripts/setup-python.sh "$(VENV)"
 	@touch "$@"
 
@@ -34,7 +33,7 @@ demo: setup java ## See the optimizer at work on Spark
 
 .PHONY: test
 test: setup java ## Run the tests: units, properties, doctests, Spark
-	@$(BIN)/python -m pytest -m "not cluster and not long" $(PYTEST_ARGS)
+	@sh scripts/run-tests.sh $(BIN)/python $(PYTEST_ARGS)
 
 .PHONY: test-long
 test-long: setup java ## Compare random queries with an independent engine for some minutes; others each time
@@ -68,8 +67,8 @@ lab: setup java ## Reproduce every figure of the lab, in the quick version
 clean: clean-cache ## Remove caches, builds and Spark's leftovers; keeps the virtualenv
 	@rm -rf build dist lab-out .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@rm -rf derby.log metastore_db spark-warehouse
-	@find src tests -type d -name __pycache__ -prune -exec rm -rf {} +
+	@find src tests lab -type d -name __pycache__ -prune -exec rm -rf {} +
 
 .PHONY: clean-cache
 clean-cache: ## Remove Numba's compiled kernels
-	@find src -type f \( -name '*.nbi' -o -name '*.nbc' \) -delete
+	@find src lab/src -type f \( -name '*.nbi' -o -name '*.nbc' \) -delete

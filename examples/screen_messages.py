@@ -50,7 +50,7 @@ def answers_go_elsewhere(sender: str, reply_to: str | None) -> bool:
 
 
 def predicates() -> list[Any]:
-    """What makes a message one to look at, as a user may have written it down."""
+    """The tests of a message that a person has to look at, in the order in which a user may have written them."""
     trusted = pa.table({"address": [f"colleague{number}@example.org" for number in range(200)]})
     ours = pa.table({"network": ["10.0.0.0/8", "192.168.0.0/16", "2001:db8::/32"]})
     return [

@@ -1,5 +1,5 @@
 #!/bin/sh
-# setup-python.sh VENV: a virtualenv with Thalweg (editable) and its extras, pinned by constraints.txt.
+# setup-python.sh VENV: a virtualenv with thalweg and thalweg-lab (both editable), pinned by constraints.txt.
 # Run from the root of the repository. Keeps a virtualenv that is there already.
 set -eu
 
@@ -8,4 +8,4 @@ if ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
     python=$(sh "${0%/*}/ensure-python.sh")
     "$python" -m venv "$venv"
 fi
-"$venv/bin/python" -m pip install --disable-pip-version-check -c constraints.txt -e ".[lab,dev]"
+"$venv/bin/python" -m pip install --disable-pip-version-check -c constraints.txt -e ".[dev]" -e ./lab

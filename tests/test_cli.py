@@ -1,53 +1,48 @@
 import json
 import subprocess
 import sys
-import types
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from typer.testing import CliRunner
 
-from thalweg.benches import Progress
-from thalweg.cli import main
-from thalweg.lab import EXPERIMENTS
-from thalweg.results import Result, at_least
+from thalweg.cli import COMMANDS_OF_THE_LAB, command_line
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+NATURAL = "R1.pid = R2.pid AND R2.pid = R3.pid"
 
 
 def run(*words: str) -> tuple[int, str]:
-    result = CliRunner().invoke(main, list(words), env={"COLUMNS": "200"})
+    """Run the command as it is for a user who has not installed thalweg-lab."""
+    result = CliRunner().invoke(command_line([]), list(words), env={"COLUMNS": "200"})
     return result.exit_code, result.output
 
 
-@pytest.fixture
-def bench(monkeypatch: pytest.MonkeyPatch) -> None:
-    def measure(scenario: str | None, progress: Progress) -> list[Result]:
-        progress(1, 1, "all")
-        return [at_least(scenario or "every", "speed-up", 2.0, 5)]
-
-    module = types.ModuleType("thalweg.benches.slow")
-    vars(module).update(NAME="slow", SUMMARY="Never fast enough.", SCENARIOS=("first",), run=measure)
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr("thalweg.benches.BENCHES", ("slow",))
-
-
-@pytest.mark.parametrize(
-    "words", [[], ["lab"], ["lab", "list"], ["lab", "run"], ["lab", "report"], ["bench"], ["explain"]]
-)
+@pytest.mark.parametrize("words", [[], ["explain"]])
 def test_every_command_has_help(words: list[str]) -> None:
     code, output = run(*words, "--help")
     assert code == 0
     assert "Usage" in output
 
 
+@pytest.mark.parametrize("name", COMMANDS_OF_THE_LAB)
+@pytest.mark.parametrize("words", [[], ["run", "--all"], ["--help"]])
+def test_commands_of_the_lab_say_what_to_install(name: str, words: list[str]) -> None:
+    message = f"`thalweg {name}` is a command of thalweg-lab: run `pip install thalweg-lab`.\n"
+    assert run(name, *words) == (1, message)
+
+
+def test_help_lists_the_commands_that_are_there() -> None:
+    _, output = run("--help")
+    assert "explain" in output
+    assert not any(f" {name} " in output for name in COMMANDS_OF_THE_LAB)
+
+
 def test_help_imports_nothing_heavy() -> None:
+    """With every command that is installed."""
     script = (
         "import sys; from typer.testing import CliRunner; from thalweg.cli import main;"
         "assert CliRunner().invoke(main, ['--help']).exit_code == 0;"
-        "print({'pyspark', 'numba', 'matplotlib'} & set(sys.modules))"
+        "print({'pyspark', 'numba', 'matplotlib', 'numpy', 'pyarrow'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
@@ -55,72 +50,6 @@ def test_help_imports_nothing_heavy() -> None:
 
 def test_version() -> None:
     assert run("--version") == (0, "thalweg 0.1.0\n")
-
-
-def test_list_shows_every_experiment() -> None:
-    code, output = run("lab", "list")
-    assert code == 0
-    assert all(experiment.id in output for experiment in EXPERIMENTS)
-
-
-def test_an_unknown_id_gets_the_closest_and_all_ids() -> None:
-    code, output = run("lab", "run", "exmaples")
-    assert code == 2
-    assert "Did you mean examples?" in output
-    assert "The ids are" in output
-
-
-def test_run_wants_ids_or_all() -> None:
-    code, output = run("lab", "run")
-    assert code == 2
-    assert "--all" in output
-
-
-def test_run_and_report_on_spark(spark: "SparkSession", tmp_path: Path) -> None:
-    out, file = tmp_path / "out", tmp_path / "lab.json"
-    code, output = run("lab", "run", "examples", "--quick", "--strict", "--out", str(out), "--json", str(file))
-    assert code == 0, output
-    assert spark.range(1).count() == 1, "the session it found active is left running"
-    assert json.loads(file.read_text())["name"] == "lab"
-    kinds = ("csv", "json", "png", "svg")
-    assert sorted(path.name for path in out.iterdir()) == [f"examples.{kind}" for kind in kinds]
-    code, output = run("lab", "report", "--out", str(out))
-    assert code == 0
-    assert "hold" in output
-    assert (out / "report.md").exists()
-    assert (out / "report.html").exists()
-
-
-def test_report_of_a_missing_or_spoilt_folder_says_what_to_do(tmp_path: Path) -> None:
-    code, output = run("lab", "report", "--out", str(tmp_path / "none"))
-    assert code == 2
-    assert "thalweg lab run --all" in output
-    (tmp_path / "examples.json").write_text("{}")
-    code, output = run("lab", "report", "--out", str(tmp_path))
-    assert code == 1
-    assert "delete it or run the experiment again" in output
-
-
-@pytest.mark.usefixtures("bench")
-def test_bench_exits_with_1_only_when_strict(tmp_path: Path) -> None:
-    file = tmp_path / "slow.json"
-    assert run("bench", "slow", "first", "--json", str(file))[0] == 0
-    assert json.loads(file.read_text())["results"][0]["holds"] is False
-    assert run("bench", "slow", "--strict")[0] == 1
-
-
-@pytest.mark.usefixtures("bench")
-def test_bench_lists_and_corrects_names() -> None:
-    assert "Never fast enough." in run("bench")[1]
-    code, output = run("bench", "slwo")
-    assert code == 2
-    assert "Did you mean slow?" in output
-    code, output = run("bench", "slow", "second")
-    assert code == 2
-    assert "first" in output
-
-
-NATURAL = "R1.pid = R2.pid AND R2.pid = R3.pid"
 
 
 def test_explain_a_condition() -> None:

@@ -30,14 +30,14 @@ class Machine:
     def add_java(self, version: str) -> None:
         self.add("java", java_stub(version))
 
-    def run(self, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(self, script: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            ["/bin/sh", SCRIPTS / script],
+            ["/bin/sh", SCRIPTS / script, *arguments],
             env={"PATH": str(self.bin), **environment},
             capture_output=True,
             text=True,
             check=False,
-            timeout=30,
+            timeout=120,
         )
 
     def calls(self, program: str) -> list[str]:
@@ -159,3 +159,27 @@ def test_no_python_and_no_package_manager_asks_for_one_command(machine: Machine)
     done = machine.run("ensure-python.sh")
     assert done.returncode == 1
     assert len(typed_commands(done.stderr)) == 1
+
+
+PYTEST_STUB = """
+case "$4" in
+    "not spark"*) echo "rest: 2 passed"; exit {rest} ;;
+    "spark"*) echo "spark: 1 passed"; exit {spark} ;;
+esac"""
+
+
+@pytest.mark.parametrize(
+    ("of_spark", "of_rest", "status"),
+    [(0, 0, 0), (1, 0, 1), (0, 1, 1), (5, 0, 0), (0, 5, 0), (5, 1, 1), (1, 5, 1), (5, 5, 5), (2, 1, 2)],
+)
+def test_tests_run_in_two_processes_and_either_may_fail(
+    machine: Machine, of_spark: int, of_rest: int, status: int
+) -> None:
+    for program in ("mktemp", "rm", "cat"):
+        (machine.bin / program).symlink_to(shutil.which(program) or f"/bin/{program}")
+    machine.add("python", PYTEST_STUB.format(spark=of_spark, rest=of_rest))
+    done = machine.run("run-tests.sh", "python", "-k", "some name")
+    assert done.returncode == status
+    assert done.stdout == "spark: 1 passed\nrest: 2 passed\n"
+    assert all(call.endswith("-k some name") for call in machine.calls("python"))
+    assert len(machine.calls("python")) == 2

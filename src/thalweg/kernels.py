@@ -8,6 +8,9 @@ their callers made, make none of their own, and return numbers.
 
 Kernels that call each other are a group. Those of the packages in `ALONE` call none of other packages and are called by
 none: a worker that joins compiles what finds matches, and not what plans once in a while.
+
+Other packages may mark kernels of their own, which belong to the first group. They may call kernels of this package and
+of their own file: those are the files that the cache on disk watches.
 """
 
 from __future__ import annotations
@@ -31,12 +34,14 @@ ALONE = JOINORDER, MJOIN
 
 _kernels: defaultdict[str, list[Callable[..., Any]]] = defaultdict(list)
 _inlined: set[Callable[..., Any]] = set()
+_packages: set[str] = set()  # that hold kernels
 _compiled: set[str] = set()
 _handled: Counter[str] = Counter()
 
 
 def kernel(function: Function) -> Function:
     """Mark a function as a hot loop that `compile_kernels` turns into machine code."""
+    _packages.add(function.__module__.partition(".")[0])
     package = function.__module__.removeprefix(f"{__package__}.").partition(".")[0]
     group = package if package in ALONE else ORDERING
     if group in _compiled:  # its module was imported late
@@ -73,8 +78,8 @@ def count_handled(tuples: int, group: str = ORDERING) -> None:
 def compile_kernels(*groups: str) -> None:
     """Turn kernels into machine code, in place, for the rest of the process: those of some groups, or all.
 
-    The compiled function takes the plain one's name in every module of this package that holds it, so callers,
-    plain or compiled, need not know.
+    The compiled function takes the plain one's name in every module that holds it, of all packages with kernels, so
+    callers, plain or compiled, need not know.
     """
     new = set(groups or (ORDERING, *ALONE)) - _compiled
     if not new:
@@ -85,7 +90,7 @@ def compile_kernels(*groups: str) -> None:
         id(function): _machine_clock() if function is clock else _jit(function, source) for function in plain
     }
     for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] == __package__:
+        if name.partition(".")[0] in _packages:
             for attribute, value in list(vars(module).items()):
                 if id(value) in machine_code:
                     setattr(module, attribute, machine_code[id(value)])

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from thalweg.drift import BCS, DETECTORS, Adwin, Detector, Martingale, Monitor, detector, estimate
 from thalweg.kernels import compile_kernels
-from thalweg.lab.workload import Workload
+from thalweg_lab.workload import Workload
 
 every_detector = pytest.mark.parametrize("kind", DETECTORS, ids=lambda kind: kind.name)
 every_seeing = pytest.mark.parametrize("kind", [BCS, Martingale, Adwin], ids=lambda kind: kind.name)

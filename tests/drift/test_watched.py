@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from thalweg.drift import BCS, DETECTORS, Detector, Watched
 from thalweg.drift.watched import Phase
 from thalweg.kernels import compile_kernels
-from thalweg.lab.workload import Workload
 from thalweg.ordering import POLICIES, AGreedy, AsWritten, MatrixView, Policy, StaticGreedy, greedy_order
 from thalweg.ordering.pipeline import Pipeline
 from thalweg.ordering.types import Integers
+from thalweg_lab.workload import Workload
 
 every_policy = pytest.mark.parametrize("kind", POLICIES, ids=lambda kind: kind.name)
 every_detector = pytest.mark.parametrize("detector", DETECTORS, ids=lambda kind: kind.name)

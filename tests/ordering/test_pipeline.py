@@ -42,7 +42,7 @@ def test_evaluations_follow_the_cost_model() -> None:
 def test_learns_a_correlated_order_from_one_batch() -> None:
     """The shape of example 6: all but the last filter drop the same rows."""
     rows = np.random.default_rng(0).choice([0b1000, 0b0111], p=[0.49, 0.51], size=10_000)
-    pipeline = Pipeline(AGreedy(4), [bit(one) for one in range(4)], costs=np.ones(4))
+    pipeline = Pipeline(AGreedy(4), [bit(one) for one in range(4)], costs=np.ones(4), clock=lambda: 0.0)
     pipeline.keep(rows)
     best = order_cost(rows, optimal_order(rows, np.ones(4)))
     assert pipeline.policy.order.index(3) == 1
@@ -56,7 +56,8 @@ def test_the_first_rows_do_not_all_run_in_a_bad_order() -> None:
         sizes.append(len(rows))
         return rows >= 0
 
-    pipeline = Pipeline(AGreedy(2), [watched, lambda rows: rows < 0])  # the second drops everything
+    # The second filter drops everything.
+    pipeline = Pipeline(AGreedy(2), [watched, lambda rows: rows < 0], clock=lambda: 0.0)
     pipeline.keep(np.arange(10_000))
     assert sizes[:SINGLES] == [1] * SINGLES
     assert max(sizes) <= FIRST_SLICE

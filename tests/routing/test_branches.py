@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thalweg.lab.cbr.stream import Stream, diagonal
 from thalweg.ordering.types import Integers
 from thalweg.routing import RoutingError
 from thalweg.routing.branches import FEWEST, Branches, Test, branches_of
+from thalweg_lab.experiments.cbr.stream import Stream, diagonal
 
 COSTS, FREE = np.full(4, 1e-6), np.zeros(4, np.int64)
 DAY = dt.date(2020, 2, 29)

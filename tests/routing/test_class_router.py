@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 from thalweg.drift import Watched
-from thalweg.lab.cbr.stream import Stream, diagonal
 from thalweg.ordering import AGreedy, Policy
 from thalweg.routing import ClassRouter, RoutingError
 from thalweg.routing.class_router import FIRST_LOOK
+from thalweg_lab.experiments.cbr.stream import Stream, diagonal
 
 
 def make(order: Sequence[int] | None) -> Policy:

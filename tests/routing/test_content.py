@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from thalweg.lab.cbr.stream import CLASSIFIER, Stream, diagonal
 from thalweg.routing import ContentKnows, ContentLearns, HashPartition, Router, Selectivity, calls_of
+from thalweg_lab.experiments.cbr.stream import CLASSIFIER, Stream, diagonal
 
 PARTS = 32
 

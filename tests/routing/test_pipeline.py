@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thalweg.lab.cbr.stream import Stream, diagonal
 from thalweg.ordering import AGreedy
 from thalweg.ordering.pipeline import Filter, Pipeline
 from thalweg.ordering.types import Integers
 from thalweg.routing import ClassRouter, RoutedPipeline
 from thalweg.routing.classifier import Cells, Classifier
 from thalweg.routing.partition import codes, numbers
+from thalweg_lab.experiments.cbr.stream import Stream, diagonal
 
 KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "integers": (pa.int32(), st.integers(-3, 3)),

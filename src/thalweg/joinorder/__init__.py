@@ -11,7 +11,7 @@ from thalweg.joinorder.cost import Cost, Measure, Prices, order_cost
 from thalweg.joinorder.dmjoin import DMJoin
 from thalweg.joinorder.drop_probing import DropProbing
 from thalweg.joinorder.exhaustive import Exhaustive
-from thalweg.joinorder.explain import Explanation, explain
+from thalweg.joinorder.explain import JoinExplanation, explain
 from thalweg.joinorder.f_greedy import FGreedy
 from thalweg.joinorder.fab import FAB
 from thalweg.joinorder.generate import random_graph
@@ -57,9 +57,9 @@ __all__ = [
     "DropProbing",
     "Equalities",
     "Exhaustive",
-    "Explanation",
     "FGreedy",
     "GlobalImpact",
+    "JoinExplanation",
     "JoinGraph",
     "Measure",
     "Orders",

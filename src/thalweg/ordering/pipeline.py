@@ -55,7 +55,7 @@ class Pipeline:
     Examples
     --------
     >>> from thalweg.ordering import AGreedy
-    >>> pipeline = Pipeline(AGreedy(2), [lambda x: x % 2 == 0, lambda x: x > 90])
+    >>> pipeline = Pipeline(AGreedy(2), [lambda x: x % 2 == 0, lambda x: x > 90], costs=[1, 1])
     >>> rows = np.arange(100)
     >>> rows[pipeline.keep(rows)].tolist()
     [92, 94, 96, 98]

@@ -67,7 +67,7 @@ def local_session(
     try:
         from pyspark.sql import SparkSession
     except ImportError:
-        raise NoSparkError("PySpark is not installed: run `pip install 'thalweg[lab]'`.") from None
+        raise NoSparkError("PySpark is not installed: run `pip install 'thalweg[spark]'`.") from None
 
     if (active := SparkSession.getActiveSession()) is not None:
         return active

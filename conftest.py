@@ -1,0 +1,46 @@
+"""Hypothesis profiles and one Spark session, for all tests.
+
+Imports no pyspark while tests are collected, so that tests without Spark stay fast.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# No deadlines: the first call of a kernel may compile it.
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("dev", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+# The queries of tests are short: to optimize their code takes the JVM longer than to run it.
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that use Spark, for `-m spark` and `-m "not spark"`, and the tests that start their own Spark."""
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        if "spark" in fixtures or "environment" in fixtures:
+            item.add_marker(pytest.mark.spark)
+        if "environment" in fixtures:
+            item.add_marker(pytest.mark.cluster)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A small local Spark session, started by the first test that asks for it."""
+    from thalweg.spark.start import QUIET, local_session
+
+    name = "spark.driver.extraJavaOptions"
+    options: dict[str, Any] = {name: f"{QUIET[name]} {JAVA_OPTIONS}"}
+    session = local_session("thalweg-tests", **options)
+    yield session
+    session.stop()

@@ -1,0 +1,166 @@
+"""Races: contenders take turns, and all must keep the same rows.
+
+Every round lets each contender run once, in a random order. A ratio of times is taken within each round, and the median
+over the rounds is reported.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from thalweg_lab.results import Result, at_least, at_most, between
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Tick = Callable[[int, int], None]  # takes the number of steps that are done, and of all steps
+Make = Callable[["DataFrame"], "DataFrame"]  # from the input to the kept rows
+
+THALWEG, AGAIN = "Thalweg", "Thalweg again"
+CONTROL = (0.95, 1.05)
+
+
+def part_of(tick: Tick, number: int, parts: int) -> Tick:
+    """The progress of a part, reported as progress of the whole: part `number` of `parts` that follow each other."""
+    return lambda done, total: tick(100 * number + 100 * done // total, 100 * parts)
+
+
+class Measurement(NamedTuple):
+    """One run of a contender: the number of kept rows, a checksum of them, and the time that it took."""
+
+    rows: int
+    checksum: int | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Race:
+    """The seconds that each contender took in each round."""
+
+    scenario: str
+    seconds: Mapping[str, list[float]]
+    note: str
+    label: str = ""  # that the name of each measure begins with
+
+    def faster(self, than: str, target: float, contender: str = THALWEG) -> Result:
+        """How many times as fast as another contender this contender is; the target is a lower bound."""
+        value, note = self._ratio(than, contender)
+        return at_least(self.scenario, self._measure(f"{contender}, times as fast as {than}"), value, target, note)
+
+    def slower(self, than: str, target: float) -> Result:
+        """How many times the time of another contender Thalweg takes; the target is an upper bound."""
+        value, note = self._ratio(THALWEG, than)
+        return at_most(self.scenario, self._measure(f"{THALWEG}, times the time of {than}"), value, target, note)
+
+    def later(self, than: str, milliseconds: float, contender: str = THALWEG) -> Result:
+        """How many milliseconds more than another a contender takes, by their medians; for short runs."""
+        value, note = self._difference(contender, than)
+        return at_most(self.scenario, self._measure(f"{contender}, ms more than {than}"), value, milliseconds, note)
+
+    def apart(self, contender: str, again: str, milliseconds: float) -> Result:
+        """The A/A control in milliseconds: by how much two runs of the same contender differ."""
+        value, note = self._difference(contender, again)
+        measure = self._measure(f"A/A control: ms between {contender} and {again}")
+        return at_most(self.scenario, measure, abs(value), milliseconds, note)
+
+    def control(self, contender: str = THALWEG, again: str = AGAIN) -> Result:
+        """The A/A control: a contender against itself, which shows how exact the other ratios are."""
+        value, note = self._ratio(again, contender)
+        return between(self.scenario, self._measure(f"A/A control: {again} against {contender}"), value, CONTROL, note)
+
+    def best(self, *names: str) -> str:
+        """The contender, of these, with the shortest median time."""
+        return min(names, key=lambda name: median(self.seconds[name]))
+
+    def _measure(self, what: str) -> str:
+        return f"{self.label}: {what}" if self.label else what
+
+    def _difference(self, contender: str, than: str) -> tuple[float, str]:
+        mine, theirs = (1e3 * median(self.seconds[name]) for name in (contender, than))
+        medians = f"medians of {len(self.seconds[contender])} rounds; {contender} {mine:.0f} ms, {than} {theirs:.0f} ms"
+        return mine - theirs, f"{self.note}; {medians}"
+
+    def _ratio(self, slow: str, fast: str) -> tuple[float, str]:
+        ratios = [longer / shorter for longer, shorter in zip(self.seconds[slow], self.seconds[fast], strict=True)]
+        spread = f"median of {len(ratios)} rounds, {min(ratios):.2f}..{max(ratios):.2f}"
+        medians = ", ".join(f"{name} {median(self.seconds[name]):.2f} s" for name in (fast, slow))
+        return median(ratios), f"{self.note}; {spread if len(ratios) > 1 else 'one round'}; {medians}"
+
+
+def race(
+    scenario: str,
+    contenders: Mapping[str, Callable[[], Measurement]],
+    rounds: int,
+    tick: Tick,
+    note: str,
+    *,
+    label: str = "",
+    tries: int = 1,
+) -> Race:
+    """Let contenders take turns. Raises an error if contenders keep different rows.
+
+    A contender may have several tries in a round, of which the fastest counts, so that a slow moment of the machine
+    does not.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    names, random = list(contenders), np.random.default_rng(0)
+    done, answers = 0, dict[tuple[int, int | None], str]()
+    for _ in range(rounds):
+        spent: dict[str, list[float]] = {name: [] for name in names}
+        for name in (contender for _ in range(tries) for contender in random.permutation(names).tolist()):
+            rows, checksum, taken = contenders[name]()
+            answers.setdefault((rows, checksum), name)
+            if len(answers) > 1:
+                raise AssertionError(f"{scenario}: contenders kept different rows (count, checksum): {answers}")
+            spent[name].append(taken)
+            done += 1
+            tick(done, rounds * tries * len(names))
+        for name in names:
+            seconds[name].append(min(spent[name]))
+    note = f"{note}; the faster of {tries} tries" if tries > 1 else note
+    return Race(scenario, seconds, note, label)
+
+
+def compete(
+    scenario: str,
+    frame: DataFrame,
+    makes: Mapping[str, Make],
+    rounds: int,
+    tick: Tick,
+    note: str,
+    *,
+    small: DataFrame | None = None,
+    label: str = "",
+    tries: int = 1,
+    checksum: str = "sum(id)",
+) -> Race:
+    """Let functions that filter a DataFrame take turns, after an untimed round, which may have a smaller input.
+
+    A contender's time begins with the making of its plan and ends with the count and the checksum of the kept rows.
+    """
+
+    def batch(make: Make, frame: DataFrame) -> Callable[[], Measurement]:
+        def run() -> Measurement:
+            start = time.perf_counter()
+            rows, found = make(frame).selectExpr("count(*)", checksum).collect()[0]
+            return Measurement(rows, found, time.perf_counter() - start)
+
+        return run
+
+    first = frame if small is None else small
+    race(scenario, {name: batch(make, first) for name, make in makes.items()}, 1, lambda _done, _total: None, note)
+    return race(
+        scenario,
+        {name: batch(make, frame) for name, make in makes.items()},
+        rounds,
+        tick,
+        note,
+        label=label,
+        tries=tries,
+    )

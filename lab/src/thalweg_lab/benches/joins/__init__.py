@@ -1,0 +1,28 @@
+"""Benchmarks of `tw.join`, one scenario a file: against Spark's chained joins, fixed orders and a clairvoyant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from thalweg_lab.benches.on_spark import run_scenarios
+from thalweg_lab.results import Result
+
+if TYPE_CHECKING:
+    from thalweg_lab.benches import Progress
+
+NAME = "joins"
+SUMMARY = (
+    "tw.join against Spark's own chained stream-stream joins, the best fixed orders and one that knows each change"
+)
+SCENARIOS = ("common-key", "chain", "cycle", "amplifying", "drift", "growth", "ablation", "skew", "overload")
+
+
+def run(scenario: str | None, progress: Progress) -> list[Result]:
+    """Measure one scenario, or all scenarios."""
+    # A core each for two cells; the time zone is that of the files.
+    settings = {
+        "spark.driver.memory": "6g",
+        "spark.sql.shuffle.partitions": 2,
+        "spark.sql.session.timeZone": "UTC",
+    }
+    return run_scenarios(__name__, (scenario,) if scenario else SCENARIOS, progress, settings)

@@ -1,0 +1,189 @@
+"""Runs a workload on Spark as streams of files, by `tw.join` or by Spark's own joins, and times it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyarrow import parquet
+
+from thalweg_lab.benches.filters.race import AGAIN, THALWEG, Measurement, Tick, part_of, race
+from thalweg_lab.benches.joins.cells import drive, prepared
+from thalweg_lab.benches.joins.work import FILL, JoinWorkload
+from thalweg_lab.results import Result
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"  # what docs/join.md recommends
+DELAY = "1 second"
+CONTROL_ROUNDS = 5
+WARM_UP = 20  # times as many rows as in the untimed run come in the timed runs
+SPARK = "Spark's chained joins"
+
+Streams = dict[str, "DataFrame"]
+Make = Callable[["SparkSession", Streams, JoinWorkload], "DataFrame"]
+
+
+@contextmanager
+def files(workload: JoinWorkload) -> Iterator[str]:
+    """The workload as files, one for each stream and batch."""
+    with tempfile.TemporaryDirectory(prefix="thalweg-bench-", ignore_cleanup_errors=True) as folder:
+        for number, tables in enumerate(workload.batches):
+            for name, table in tables.items():
+                path = Path(folder, name, f"{number}.parquet")
+                path.parent.mkdir(exist_ok=True)
+                parquet.write_table(table, path)
+                os.utime(path, (10**9 + number, 10**9 + number))  # Spark reads the oldest first
+        yield folder
+
+
+def against_spark(
+    spark: SparkSession,
+    tick: Tick,
+    scenario: str,
+    make_workload: Callable[[int, int], JoinWorkload],
+    counts: tuple[int, int],
+    target: float,
+    about: dict[str, Any] | None = None,
+) -> list[Result]:
+    """`tw.join` and Spark's own joins in turns, after an untimed run of either on few rows; and the control.
+
+    Spark's joins take so long that one round says enough; the control has several.
+    """
+    rows, batches = counts
+    small, workload = make_workload(max(rows // WARM_UP, 1), 1), make_workload(rows, batches)
+    drive(small.query, prepared(small))  # compiles what there is to compile
+    with files(small) as folder:
+        race(scenario, _contenders(spark, folder, small), 1, lambda _done, _total: None, "")
+    note = (
+        f"{len(workload.names)} streams, {rows:,} rows a stream and batch, windows of {workload.window} batches, "
+        f"{batches} batches counted"
+    )
+    with files(workload) as folder:
+        contenders = _contenders(spark, folder, workload)
+        contenders[THALWEG]()  # the machine is not warm yet
+        found = race(scenario, contenders, 1, part_of(tick, 0, 2), note)
+        again = {name: partial(run, spark, folder, workload, thalweg_join, about) for name in (THALWEG, AGAIN)}
+        control = race(scenario, again, CONTROL_ROUNDS, part_of(tick, 1, 2), note)
+    return [found.faster(SPARK, target), control.control()]
+
+
+def _contenders(spark: SparkSession, folder: str, workload: JoinWorkload) -> dict[str, Callable[[], Measurement]]:
+    return {
+        THALWEG: partial(run, spark, folder, workload, thalweg_join),
+        SPARK: partial(run, spark, folder, workload, chained_join(workload.names)),
+    }
+
+
+def run(
+    spark: SparkSession,
+    folder: str,
+    workload: JoinWorkload,
+    make: Make,
+    about: dict[str, Any] | None = None,
+    skip: int = len(FILL),
+) -> Measurement:
+    """Join the streams of a folder; the time is that of the batches after filling, planning and state included."""
+    import thalweg as tw
+
+    provider = str(spark.conf.get(PROVIDER))
+    if make is thalweg_join:  # Spark's own joins are faster with the provider it has by default
+        spark.conf.set(PROVIDER, ROCKS)
+        spark.conf.set(CHANGELOG, "true")
+    frames = {name: stream_of(spark, f"{folder}/{name}") for name in workload.names}
+    joined = make(spark, frames, workload)
+    answers: dict[int, tuple[int, int]] = {}
+    total = " + ".join(f"{name}_v" for name in workload.names)
+
+    def take(results: DataFrame, number: int) -> None:
+        rows, checksum = results.selectExpr("count(*)", f"coalesce(sum({total}), 0)").collect()[0]
+        answers[number] = rows, checksum
+
+    try:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as checkpoint:
+            writer = joined.writeStream.foreachBatch(take).option("checkpointLocation", checkpoint)
+            query = writer.trigger(availableNow=True).start()
+            query.awaitTermination()
+            if about is not None:
+                about |= tw.explain(query).to_dict()["joins"][0]
+            progress = query.recentProgress
+    finally:
+        spark.conf.set(PROVIDER, provider)
+    counted = range(skip, len(workload.batches))
+    seconds = sum(report.durationMs["triggerExecution"] / 1e3 for report in progress if report.batchId in counted)
+    rows, checksum = (sum(answer[place] for answer in answers.values()) for place in range(2))
+    return Measurement(rows, checksum, seconds)
+
+
+def thalweg_join(spark: SparkSession, frames: Streams, workload: JoinWorkload) -> DataFrame:  # noqa: ARG001 - as all
+    """By `tw.join`."""
+    import thalweg as tw
+
+    return tw.join(
+        frames,
+        on=workload.condition,
+        windows=f"{workload.seconds} seconds",
+        event_time="ts",
+        delay=DELAY,
+        select=[f"{name}.v" for name in workload.names],
+    )
+
+
+def chained_join(order: Sequence[str]) -> Make:
+    """By Spark's own stream-stream joins, one after the other, in an order.
+
+    Spark allows for one column of event time after a join: that of the first stream. The others become numbers, which
+    the last condition compares, so that the results are those of a window over all streams.
+    """
+
+    def make(spark: SparkSession, frames: Streams, workload: JoinWorkload) -> DataFrame:
+        for name, frame in frames.items():
+            frame.withWatermark("ts", DELAY).createOrReplaceTempView(f"bench_{name}")
+        first, *others = order
+        columns = [column for column in frames[first].columns if column != "ts"]
+        spark.sql(
+            f"SELECT {', '.join(f'{column} AS {first}_{column}' for column in columns)}, ts FROM bench_{first}"  # noqa: S608 - ours
+        ).createOrReplaceTempView("bench_joined")
+        joined = [first]
+        for name in others:
+            frame = spark.sql(_step(workload, joined, name, frames[name].columns))
+            frame.createOrReplaceTempView("bench_joined")
+            joined.append(name)
+        return spark.table("bench_joined")
+
+    return make
+
+
+def _step(workload: JoinWorkload, joined: Sequence[str], name: str, columns: Sequence[str]) -> str:
+    """One more stream, as SQL."""
+    within = workload.seconds * 1_000_000
+    equal = [
+        f"l.{other}_{theirs} = r.{dict(equality)[name]}"
+        for equality in workload.on
+        if name in dict(equality)
+        for other, theirs in equality
+        if other in joined
+    ]
+    near = [
+        f"r.ts > l.ts - INTERVAL {workload.seconds} SECONDS AND r.ts < l.ts + INTERVAL {workload.seconds} SECONDS",
+        *(f"abs(unix_micros(r.ts) - l.{other}_time) < {within}" for other in joined[1:]),
+    ]
+    taken = ", ".join(f"r.{column} AS {name}_{column}" for column in columns if column != "ts")
+    return (
+        f"SELECT l.*, {taken}, unix_micros(r.ts) AS {name}_time FROM bench_joined l JOIN bench_{name} r "  # noqa: S608 - ours
+        f"ON {' AND '.join([*equal, *near])}"
+    )
+
+
+def stream_of(spark: SparkSession, folder: str) -> DataFrame:
+    """The files of a folder, one a micro-batch."""
+    schema = spark.read.parquet(folder).schema
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(folder)

@@ -1,0 +1,50 @@
+import pytest
+
+from thalweg_lab.benches.filters.race import AGAIN, THALWEG, Measurement, Race, race
+
+
+def made(**seconds: list[float]) -> Race:
+    return Race("steady", {THALWEG: [1.0, 2.0, 1.0], AGAIN: [1.0, 2.0, 1.1], **seconds}, "few rows", "small")
+
+
+def test_ratios_are_medians_of_rounds() -> None:
+    result = made(plain=[3.0, 2.0, 9.0]).faster("plain", 5)
+    assert (result.value, result.target, result.holds) == (3.0, ">= 5", False)
+    assert result.measure == f"small: {THALWEG}, times as fast as plain"
+    assert "few rows; median of 3 rounds, 1.00..9.00" in result.note
+
+
+def test_slower_is_the_inverse() -> None:
+    assert made(optimum=[1.0, 1.0, 0.5]).slower("optimum", 1.1).value == 2.0
+
+
+def test_later_is_in_milliseconds() -> None:
+    assert made(plain=[0.9, 0.98, 0.97]).later("plain", 50).value == pytest.approx(30)
+    assert made(plain=[0.9, 0.98, 0.97]).apart("plain", THALWEG, 50).value == pytest.approx(30)
+
+
+def test_control_and_best() -> None:
+    found = made(other=[0.5, 9.0, 0.6])
+    assert found.control().holds
+    assert found.best(THALWEG, "other") == "other"
+
+
+def test_every_contender_runs_once_a_round() -> None:
+    calls: list[str] = []
+
+    def contender(name: str) -> Measurement:
+        calls.append(name)
+        return Measurement(1, 2, 0.5)
+
+    found = race("steady", {name: lambda name=name: contender(name) for name in "abc"}, 4, lambda *_: None, "")  # type: ignore[misc]
+    rounds = ["".join(calls[start : start + 3]) for start in range(0, 12, 3)]
+    assert all(sorted(names) == ["a", "b", "c"] for names in rounds)
+    assert len(set(rounds)) > 1
+    assert found.seconds == {name: [0.5] * 4 for name in "abc"}
+
+
+def test_different_rows_are_an_error() -> None:
+    with pytest.raises(AssertionError, match="different rows"):
+        race(
+            "wrong", {"a": lambda: Measurement(1, 2, 0.1), "b": lambda: Measurement(1, 3, 0.1)}, 1, lambda *_: None, ""
+        )
