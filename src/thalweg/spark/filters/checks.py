@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from thalweg.drift import DETECTORS, Detector, NoDetector, detector
 from thalweg.ordering import POLICIES, Policy
 from thalweg.ordering import policy as policy_by_name
-from thalweg.ordering.sampling import FULL
 from thalweg.registry import hint
 from thalweg.spark.filters.forms import Form, NativeForm
 from thalweg.spark.filters.predicates import (
@@ -36,7 +35,7 @@ def policy_of(choice: str | Policy | type[Policy]) -> tuple[type[Policy], dict[s
         return type(choice), {
             "window": profile.window,
             "max_age": profile.max_age,
-            "p": float(sampler.arrays.probability[FULL]),
+            "p": sampler.full_probability,
             "adaptive_p": sampler.adaptive,
             "alpha": choice.state.alpha,
             "prior": choice.state.prior,

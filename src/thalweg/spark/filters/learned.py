@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, fields
 from functools import reduce
 from typing import Any
 
-from thalweg.ordering import Profile, ProfileError
+from thalweg.ordering import Profile
+from thalweg.sealed import SavedStateError
 
 MAGIC = b"thalweg2"
 SUFFIX = ".learned"
@@ -74,7 +75,7 @@ class Learned:
         try:
             about = json.loads(body[start:middle])
             return cls(**about, profile=Profile.from_bytes(body[middle:end]), router=body[end:])
-        except (ProfileError, TypeError) as error:
+        except (SavedStateError, TypeError) as error:
             raise StateError(f"the saved state cannot be read: {error}") from None
 
 

@@ -21,8 +21,8 @@ from thalweg.ordering.places import placed_order
 from thalweg.ordering.precedence import required_before
 from thalweg.ordering.replay import replay
 from thalweg.ordering.types import Integers
-from thalweg.routing import RoutingError
 from thalweg.routing.branches import Branches
+from thalweg.sealed import SavedStateError
 from thalweg.spark.filters.branching import choose_branches
 from thalweg.spark.filters.checks import (
     check_brought,
@@ -204,7 +204,7 @@ class Where:
         for one in learned.branches:
             try:
                 found = Branches.from_dict(one, len(one["conditions"]), list(self.routes.types))
-            except RoutingError as error:
+            except SavedStateError as error:
                 self.notes.append(f"conditions run in one order: {error}")
             else:
                 self.branches[tuple(one["conditions"])] = found

@@ -24,7 +24,8 @@ from thalweg.drift import Detector, Watched
 from thalweg.ordering import Policy
 from thalweg.ordering.pipeline import Pipeline
 from thalweg.ordering.types import Booleans, Floats
-from thalweg.routing import ClassRouter, RoutedPipeline, RoutingError
+from thalweg.routing import ClassRouter, RoutedPipeline
+from thalweg.sealed import SavedStateError
 from thalweg.spark.filters.learned import SUFFIX, Learned, StateError
 from thalweg.spark.filters.worker.judges import Judge, PredicateError, View
 from thalweg.spark.filters.worker.quarantine import Quarantine
@@ -266,11 +267,11 @@ class Fused:
             return
         try:
             other = ClassRouter.from_bytes(learned.router, self.spec.policy.make, list(self.spec.attributes))
-        except RoutingError as error:
+        except SavedStateError as error:
             self.notes = [*self.notes, f"classes are learnt anew: {error}"][-MOST_CHANGES:]
             return
         if line.router.seen:
-            line.router.take_in(other)
+            line.router.learn_from(other)
         else:
             line.router = other
             line.policy = other.overall
