@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from thalweg.joinorder import Explanation
+    from thalweg.joinorder import JoinExplanation
     from thalweg.results import Report
 
 INTERRUPTED = 130  # what shells give a command stopped by Ctrl-C
@@ -201,7 +201,7 @@ def explain(
         write_json(json_file, finite(explanation.to_json()))
 
 
-def _show_join(explanation: "Explanation") -> None:
+def _show_join(explanation: "JoinExplanation") -> None:
     from rich.table import Table
     from rich.text import Text
 

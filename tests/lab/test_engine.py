@@ -6,7 +6,7 @@ from thalweg.lab.engine import CODES, Engine
 from thalweg.lab.workload import Workload
 from thalweg.ordering import POLICIES, AGreedy, AsWritten, Policy, optimal_order, order_cost
 from thalweg.ordering.cost import drop_counts
-from thalweg.ordering.policy import Batch, Counts, Floats, want_rest
+from thalweg.ordering.policy import Batch, Floats, ProcessingCounts, want_rest
 
 WORKLOAD = Workload((0.2, 0.3, 0.4, 0.5, 0.6, 0.7), gamma=2)
 
@@ -126,7 +126,7 @@ class ByDropsSeen(ByDrops):
     default_p = 0.0
     learns_from_processing = True
 
-    def _observe(self, counts: Counts) -> bool:
+    def _observe(self, counts: ProcessingCounts) -> bool:
         return self._learn(counts.dropped)
 
 

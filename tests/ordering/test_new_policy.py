@@ -9,7 +9,7 @@ import pytest
 from thalweg.drift import Watched
 from thalweg.ordering.cost import drop_counts
 from thalweg.ordering.pipeline import Filter, Pipeline
-from thalweg.ordering.policy import Batch, Counts, Policy, insert, log_change, want_rest
+from thalweg.ordering.policy import Batch, Policy, ProcessingCounts, insert, log_change, want_rest
 from thalweg.ordering.replay import replay
 from thalweg.ordering.types import Integers
 from thalweg.routing import ClassRouter, RoutedPipeline
@@ -48,7 +48,7 @@ class ByDropsSeen(Policy):
     total_rows: ClassVar[int] = 1
     learns_from_processing: ClassVar[bool] = True
 
-    def _observe(self, counts: Counts) -> bool:
+    def _observe(self, counts: ProcessingCounts) -> bool:
         self.state.totals[0] += counts.dropped
         return sort_filters(self, self.state.totals[0].astype(np.int64))
 

@@ -26,7 +26,7 @@ from thalweg.drift.monitor import Kind, Monitor, ProfileSegment, Shift, fill
 from thalweg.drift.regimes import LONGEST, Regime, Regimes
 from thalweg.kernels import kernel
 from thalweg.ordering import sampling
-from thalweg.ordering.policy import CHANGES, SEEN, Batch, Counts, Integers, Policy, ProfileWindow, insert
+from thalweg.ordering.policy import CHANGES, SEEN, Batch, Integers, Policy, ProcessingCounts, ProfileWindow, insert
 from thalweg.ordering.profile import COUNT, START
 from thalweg.ordering.sampling import Sampler
 
@@ -133,7 +133,7 @@ class Watched(Policy):
         self._learnt = 0  # profile tuples since the last change
         self._fresh = 0  # and since the last analysis
 
-    def _observe(self, counts: Counts) -> bool:
+    def _observe(self, counts: ProcessingCounts) -> bool:
         """Let the policy learn from ordinary processing, which sees abrupt changes before any detector does."""
         changed = self.policy._observe(counts)  # noqa: SLF001 - as in `_let_learn`
         self.saw_change = self.policy.saw_change

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg.joinorder.cost import Cost, Measure, Prices, order_cost
+from thalweg.joinorder.cost import Cost, Measure, order_cost
 from thalweg.joinorder.dmjoin import DMJoin
 from thalweg.joinorder.drop_probing import DropProbing
 from thalweg.joinorder.exhaustive import Exhaustive
-from thalweg.joinorder.explain import Explanation, explain
+from thalweg.joinorder.explain import JoinExplanation, explain
 from thalweg.joinorder.f_greedy import FGreedy
 from thalweg.joinorder.fab import FAB
 from thalweg.joinorder.generate import random_graph
 from thalweg.joinorder.global_impact import GlobalImpact
-from thalweg.joinorder.graph import JoinGraph, Predicate, Shape, Stream
+from thalweg.joinorder.graph import GraphShape, JoinGraph, JoinPredicate, JoinStream
 from thalweg.joinorder.planner import Orders, Planner
 from thalweg.joinorder.q_aware import QAware
 from thalweg.joinorder.sifting import Sifting
@@ -57,20 +57,19 @@ __all__ = [
     "DropProbing",
     "Equalities",
     "Exhaustive",
-    "Explanation",
     "FGreedy",
     "GlobalImpact",
+    "GraphShape",
+    "JoinExplanation",
     "JoinGraph",
+    "JoinPredicate",
+    "JoinStream",
     "Measure",
     "Orders",
     "Planner",
-    "Predicate",
-    "Prices",
     "QAware",
-    "Shape",
     "Sifting",
     "Steady",
-    "Stream",
     "TreeOpt",
     "explain",
     "order_cost",

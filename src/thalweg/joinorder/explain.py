@@ -32,7 +32,7 @@ class Alternative:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class JoinExplanation:
     """The orders chosen for a join, and what they were chosen from."""
 
     orders: Orders
@@ -77,7 +77,9 @@ class Explanation:
         }
 
 
-def explain(graph: JoinGraph, measure: Measure | str = Measure.TUPLES, planner: Planner | None = None) -> Explanation:
+def explain(
+    graph: JoinGraph, measure: Measure | str = Measure.TUPLES, planner: Planner | None = None
+) -> JoinExplanation:
     """Plan a join, by Q-Aware if nothing else is given, and set beside it what the other planners make of it.
 
     >>> graph = JoinGraph.from_statistics({"A": 10, "B": 20, "C": 30}, {("A", "B"): 0.5, ("B", "C"): 0.1})
@@ -87,7 +89,7 @@ def explain(graph: JoinGraph, measure: Measure | str = Measure.TUPLES, planner: 
     """
     orders = (planner or QAware()).plan(graph, measure)
     others = (kind() for kind in RIVALS if kind.name not in {orders.planner, orders.algorithm})
-    return Explanation(orders, tuple(_alternative(one, graph, orders.measure) for one in others))
+    return JoinExplanation(orders, tuple(_alternative(one, graph, orders.measure) for one in others))
 
 
 def _alternative(planner: Planner, graph: JoinGraph, measure: Measure) -> Alternative:

@@ -30,7 +30,7 @@ from thalweg.ordering import (
 from thalweg.ordering.as_written import AsWritten
 from thalweg.ordering.policy import CHANGES, POSITION, Policy, State
 from thalweg.ordering.profile import SEEN, Batch, ProfileWindow
-from thalweg.ordering.sampling import GAP, Counts, Sampling
+from thalweg.ordering.sampling import GAP, ProcessingCounts, Sampling
 from thalweg.ordering.types import Integers
 
 ROWS = 10_000  # in each window
@@ -74,7 +74,7 @@ class Scratch(NamedTuple):
     """Room for the counts of a vector."""
 
     counts: Integers  # tuples dropped at each position, and passed
-    of_filters: Counts
+    of_filters: ProcessingCounts
 
 
 @inlined
@@ -349,7 +349,7 @@ class Engine:
         _build(self._windows, np.array([2 * self._random.permutation(ROWS) for _ in range(filters + 1)]))
         self._scratch = Scratch(
             counts=np.zeros(filters + 1, np.int64),
-            of_filters=Counts(*np.zeros((3, filters))),
+            of_filters=ProcessingCounts(*np.zeros((3, filters))),
         )
         self._clock_cost = _clock_cost()
         self.run(AsWritten(filters), [np.zeros(1, np.int64)])  # loads the compiled code

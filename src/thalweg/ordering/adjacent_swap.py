@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from thalweg.kernels import kernel
-from thalweg.ordering.policy import Counts, Policy, ProfileWindow, State, log_change, may_move, move
+from thalweg.ordering.policy import Policy, ProcessingCounts, ProfileWindow, State, log_change, may_move, move
 
 MEASURED = 10  # batches whose mean time is compared
 TRY_EVERY = 20  # batches from one trial to the next
@@ -21,7 +21,7 @@ SECONDS, BATCHES, MEAN, LIKELY = range(4)  # of State.totals; only the last row 
 
 
 @kernel
-def observe(window: ProfileWindow, state: State, counts: Counts, uniform: float) -> bool:
+def observe(window: ProfileWindow, state: State, counts: ProcessingCounts, uniform: float) -> bool:
     """Add a batch's time; judge the swap on trial, or begin the next trial."""
     order, memory, totals = state.order, state.memory, state.totals
     filters = order.size
@@ -86,5 +86,5 @@ class AdjacentSwap(Policy):
         self.state.memory[TRIED_POSITION] = -1
         self.state.totals[LIKELY] = 1.0
 
-    def _observe(self, counts: Counts) -> bool:
+    def _observe(self, counts: ProcessingCounts) -> bool:
         return observe(self.profile.arrays, self.state, counts, self.random.random())

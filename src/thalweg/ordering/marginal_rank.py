@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from thalweg.kernels import kernel
-from thalweg.ordering.policy import Counts, Floats, Policy, ProfileWindow, State, log_change, may_move, move
+from thalweg.ordering.policy import Floats, Policy, ProcessingCounts, ProfileWindow, State, log_change, may_move, move
 
 SORT_EVERY = 10  # batches from one sort to the next
 BATCHES = 0  # of State.memory
@@ -17,7 +17,7 @@ DROPPED, SECONDS = 0, 1  # of State.totals
 
 
 @kernel
-def observe(window: ProfileWindow, state: State, counts: Counts, uniform: float) -> bool:
+def observe(window: ProfileWindow, state: State, counts: ProcessingCounts, uniform: float) -> bool:
     """Add a batch to the totals and sort anew from time to time."""
     order, totals = state.order, state.totals
     for i in range(order.size):
@@ -63,5 +63,5 @@ class MarginalRank(Policy):
     total_rows: ClassVar[int] = 2
     learns_from_processing: ClassVar[bool] = True
 
-    def _observe(self, counts: Counts) -> bool:
+    def _observe(self, counts: ProcessingCounts) -> bool:
         return observe(self.profile.arrays, self.state, counts, 0.0)

@@ -28,7 +28,7 @@ from thalweg.ordering import sampling
 from thalweg.ordering.matrix_view import COLUMN, DIAGONALS, FULL, ROW, recount, slide
 from thalweg.ordering.precedence import legal_order, required_before
 from thalweg.ordering.profile import COUNT, SEEN, Batch, Profile, ProfileWindow, insert, slot_at
-from thalweg.ordering.sampling import Counts, Sampler, counts_of
+from thalweg.ordering.sampling import ProcessingCounts, Sampler, counts_of
 from thalweg.ordering.types import Floats, Integers
 
 CHANGES, AT, POSITION, MOVED, DISPLACED = range(5)  # of State.trace
@@ -263,7 +263,7 @@ class Policy:
         insert(self.profile.arrays, batch)
         return False
 
-    def _observe(self, counts: Counts) -> bool:
+    def _observe(self, counts: ProcessingCounts) -> bool:
         """Learn from ordinary processing; by default only the drop-profiling probability does."""
         self.saw_change = self.sampler.watch(counts, seen=self.profile.seen, window=self.profile.window)
         return False
@@ -322,11 +322,11 @@ __all__ = [
     "SEEN",
     "Batch",
     "Change",
-    "Counts",
     "Floats",
     "Integers",
     "OneTimePolicy",
     "Policy",
+    "ProcessingCounts",
     "ProfileWindow",
     "State",
     "insert",

@@ -37,7 +37,7 @@ PROBABILITY, FULL, LOGGED, LOG = range(4)  # of Sampling.probability
 GAP, SLOW_BLOCKS, HOLD, WARMING = range(4)  # of Sampling.counters
 
 
-class Counts(NamedTuple):
+class ProcessingCounts(NamedTuple):
     """What ordinary processing counted, a number for each filter."""
 
     evaluated: Floats  # tuples that the filter evaluated
@@ -49,14 +49,14 @@ class Sampling(NamedTuple):
     """The sampler's arrays, as kernels share them."""
 
     probability: Floats  # the current one, the full one, the one whose log1p(-p) is stored, and that logarithm
-    block: Counts  # of the current block
-    reference: Counts  # of the quiet blocks before it
+    block: ProcessingCounts  # of the current block
+    reference: ProcessingCounts  # of the quiet blocks before it
     counters: Integers  # dropped tuples until the next profiled one; slow blocks in a row; when p may fall; warm-up
 
 
-def counts_of(filters: int, evaluated: ArrayLike, dropped: ArrayLike, seconds: ArrayLike) -> Counts:
-    """Counts of ordinary processing as arrays of the right shape, or an error that names what is wrong."""
-    counts = Counts(*(np.asarray(numbers, np.float64) for numbers in (evaluated, dropped, seconds)))
+def counts_of(filters: int, evaluated: ArrayLike, dropped: ArrayLike, seconds: ArrayLike) -> ProcessingCounts:
+    """ProcessingCounts of ordinary processing as arrays of the right shape, or an error that names what is wrong."""
+    counts = ProcessingCounts(*(np.asarray(numbers, np.float64) for numbers in (evaluated, dropped, seconds)))
     if any(numbers.shape != (filters,) for numbers in counts):
         raise ValueError(f"evaluated, dropped and seconds are {filters} numbers each, one for each filter")
     return counts
@@ -79,7 +79,7 @@ def next_gap(sampling: Sampling, uniform: float) -> None:
 
 
 @kernel
-def watch(sampling: Sampling, counts: Counts, seen: int, window: int) -> bool:
+def watch(sampling: Sampling, counts: ProcessingCounts, seen: int, window: int) -> bool:
     """Add the counts of ordinary processing to the block; at its end, lower or raise the probability.
 
     The full probability holds until a whole window of profile tuples (`seen` counts them) is newer than the last
@@ -183,8 +183,8 @@ class Sampler:
         self._random = np.random.default_rng(seed)
         self.arrays = Sampling(
             probability=np.array([probability, probability, -1.0, 0.0], np.float64),
-            block=Counts(*np.zeros((3, filters))),
-            reference=Counts(*np.zeros((3, filters))),
+            block=ProcessingCounts(*np.zeros((3, filters))),
+            reference=ProcessingCounts(*np.zeros((3, filters))),
             counters=np.array([0, 0, window, WARM_UP if adaptive else 0], np.int64),
         )
         next_gap(self.arrays, self._random.random())
@@ -214,7 +214,7 @@ class Sampler:
         counters[GAP] -= dropped - place
         return np.array(chosen, np.int64)
 
-    def watch(self, counts: Counts, *, seen: int, window: int) -> bool:
+    def watch(self, counts: ProcessingCounts, *, seen: int, window: int) -> bool:
         """Learn from the counts of ordinary processing; `seen` is how many profile tuples were ever made.
 
         Returns whether drop rates or times have changed.
