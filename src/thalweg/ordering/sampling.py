@@ -14,9 +14,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from thalweg.kernels import kernel
+from thalweg.kernels import inlined, kernel
 from thalweg.ordering.types import Floats, Integers
 
 BLOCK = 2000  # tuples from one comparison with the reference to the next
@@ -45,12 +45,16 @@ class ProcessingCounts(NamedTuple):
     seconds: Floats  # time that it took
 
 
+# The same numbers, summed over tuples. A record array instead of three arrays, as passing each to a kernel takes time.
+RATES = np.dtype([("evaluated", np.float64), ("dropped", np.float64), ("seconds", np.float64)])
+
+
 class Sampling(NamedTuple):
     """The sampler's arrays, as kernels share them."""
 
     probability: Floats  # the current one, the full one, the one whose log1p(-p) is stored, and that logarithm
-    block: ProcessingCounts  # of the current block
-    reference: ProcessingCounts  # of the quiet blocks before it
+    block: NDArray[np.void]  # `RATES` of each filter in the current block
+    reference: NDArray[np.void]  # and in the quiet blocks before it
     counters: Integers  # dropped tuples until the next profiled one; slow blocks in a row; when p may fall; warm-up
 
 
@@ -85,15 +89,15 @@ def watch(sampling: Sampling, counts: ProcessingCounts, seen: int, window: int) 
     The full probability holds until a whole window of profile tuples (`seen` counts them) is newer than the last
     change. Returns whether the probability rose, so that the caller draws the next gap anew.
     """
-    block, reference, probability = sampling.block, sampling.reference, sampling.probability
-    filters = counts.evaluated.size
+    probability = sampling.probability
     tuples = remembered = 0.0
-    for i in range(filters):
-        block.evaluated[i] += counts.evaluated[i]
-        block.dropped[i] += counts.dropped[i]
-        block.seconds[i] += counts.seconds[i]
-        tuples = max(tuples, block.evaluated[i])
-        remembered = max(remembered, reference.evaluated[i])
+    for i in range(counts.evaluated.size):
+        block = sampling.block[i]
+        block["evaluated"] += counts.evaluated[i]
+        block["dropped"] += counts.dropped[i]
+        block["seconds"] += counts.seconds[i]
+        tuples = max(tuples, block["evaluated"])
+        remembered = max(remembered, sampling.reference[i]["evaluated"])
     if tuples < BLOCK:
         return False
     before = probability[PROBABILITY]
@@ -104,50 +108,55 @@ def watch(sampling: Sampling, counts: ProcessingCounts, seen: int, window: int) 
         sampling.counters[HOLD] = seen + window
     elif seen >= sampling.counters[HOLD]:
         probability[PROBABILITY] = max(FLOOR * probability[FULL], DECAY * before)
-    for i in range(filters):
-        reference.evaluated[i] = keep * reference.evaluated[i] + block.evaluated[i]
-        reference.dropped[i] = keep * reference.dropped[i] + block.dropped[i]
-        reference.seconds[i] = keep * reference.seconds[i] + block.seconds[i]
-        block.evaluated[i] = block.dropped[i] = block.seconds[i] = 0.0
+    for i in range(counts.evaluated.size):
+        _merge(sampling.block[i], sampling.reference[i], keep)
     return bool(probability[PROBABILITY] > before)
+
+
+@inlined
+def _merge(block: np.void, reference: np.void, keep: float) -> None:
+    """Add a filter's block to its reference, of which a share is kept, and begin the next block."""
+    reference["evaluated"] = keep * reference["evaluated"] + block["evaluated"]
+    reference["dropped"] = keep * reference["dropped"] + block["dropped"]
+    reference["seconds"] = keep * reference["seconds"] + block["seconds"]
+    block["evaluated"] = block["dropped"] = block["seconds"] = 0.0
 
 
 @kernel
 def forget(sampling: Sampling, order: Integers, position: int) -> None:
     """Forget the rates of the filters from a position of the order on, because other tuples reach them now."""
-    block, reference = sampling.block, sampling.reference
     for place in range(position, order.size):
-        i = order[place]
-        block.evaluated[i] = block.dropped[i] = block.seconds[i] = 0.0
-        reference.evaluated[i] = reference.dropped[i] = reference.seconds[i] = 0.0
+        block, reference = sampling.block[order[place]], sampling.reference[order[place]]
+        block["evaluated"] = block["dropped"] = block["seconds"] = 0.0
+        reference["evaluated"] = reference["dropped"] = reference["seconds"] = 0.0
 
 
 @kernel
 def _has_changed(sampling: Sampling) -> bool:
     """Whether a drop rate of the block differs from the reference beyond chance, or blocks have been slow for long."""
-    block, reference = sampling.block, sampling.reference
-    filters = block.evaluated.size
+    filters = sampling.block.size
     changed = False
     spent = expected = 0.0
     for i in range(filters):
-        now, before = block.evaluated[i], reference.evaluated[i]
+        block, reference = sampling.block[i], sampling.reference[i]
+        now, before = block["evaluated"], reference["evaluated"]
         if now < ENOUGH or before < ENOUGH:
             continue
-        difference = abs(block.dropped[i] / now - reference.dropped[i] / before)
-        pooled = (block.dropped[i] + reference.dropped[i]) / (now + before)
+        difference = abs(block["dropped"] / now - reference["dropped"] / before)
+        pooled = (block["dropped"] + reference["dropped"]) / (now + before)
         error = math.sqrt(pooled * (1.0 - pooled) * (1.0 / now + 1.0 / before))
         if difference > LEAST_CHANGE and difference > CHANGE_ERRORS * error:
             changed = True
-        spent += block.seconds[i]
-        expected += reference.seconds[i] / before * now
+        spent += block["seconds"]
+        expected += reference["seconds"] / before * now
     slow = expected > 0.0 and spent > SLOWER * expected
     sampling.counters[SLOW_BLOCKS] = sampling.counters[SLOW_BLOCKS] + 1 if slow else 0
     if slow and sampling.counters[SLOW_BLOCKS] < PATIENCE:  # not believed yet: the reference must not learn from it
         for i in range(filters):
-            block.seconds[i] *= expected / spent
+            sampling.block[i]["seconds"] *= expected / spent
     elif expected > SLOWER * spent:  # becoming faster is no change, but later blocks are compared with it
         for i in range(filters):
-            reference.seconds[i] *= spent / expected
+            sampling.reference[i]["seconds"] *= spent / expected
     return bool(changed or sampling.counters[SLOW_BLOCKS] >= PATIENCE)
 
 
@@ -183,8 +192,8 @@ class Sampler:
         self._random = np.random.default_rng(seed)
         self.arrays = Sampling(
             probability=np.array([probability, probability, -1.0, 0.0], np.float64),
-            block=ProcessingCounts(*np.zeros((3, filters))),
-            reference=ProcessingCounts(*np.zeros((3, filters))),
+            block=np.zeros(filters, RATES),
+            reference=np.zeros(filters, RATES),
             counters=np.array([0, 0, window, WARM_UP if adaptive else 0], np.int64),
         )
         next_gap(self.arrays, self._random.random())
