@@ -3,6 +3,8 @@ import pytest
 
 from thalweg.drift import Watched
 from thalweg.ordering import POLICIES, AGreedy, AsWritten, Policy, optimal_order, order_cost
+from thalweg.ordering.cost import drop_counts
+from thalweg.ordering.policy import Batch, Floats, ProcessingCounts, want_rest
 from thalweg_lab.engine import CODES, Engine
 from thalweg_lab.workload import Workload
 
@@ -107,3 +109,42 @@ def test_a_watched_policy_gets_over_a_change() -> None:
     assert policies["watched"].profile.seen == pytest.approx(policies["alone"].profile.seen, rel=0.05)
     assert runs["watched"].order[0] == 2
     assert runs["watched"].evaluations < 0.9 * runs["alone"].evaluations
+
+
+class ByDrops(Policy):
+    """A policy that the engine does not know: sorts filters by the drops that it was shown."""
+
+    name = "by-drops"
+    default_p = 0.1
+    total_rows = 1
+
+    def _prepare(self) -> None:
+        want_rest(self.state.order, self.state.wanted)
+
+    def _adapt(self, batch: Batch) -> bool:
+        return self._learn(drop_counts(batch.masks, self.filters))
+
+    def _learn(self, drops: Floats) -> bool:
+        self.state.totals[0] += drops
+        self.state.order[:] = np.argsort(-self.state.totals[0], kind="stable")
+        want_rest(self.state.order, self.state.wanted)
+        return True
+
+
+class ByDropsSeen(ByDrops):
+    """The same, from ordinary processing."""
+
+    name = "by-drops-seen"
+    default_p = 0.0
+    learns_from_processing = True
+
+    def _observe(self, counts: ProcessingCounts) -> bool:
+        return self._learn(counts.dropped)
+
+
+@pytest.mark.parametrize("kind", [ByDrops, ByDropsSeen], ids=lambda kind: kind.name)
+def test_any_policy_runs_without_an_entry_in_the_engine(kind: type[Policy]) -> None:
+    random = np.random.default_rng(0)
+    masks = (random.random((20_000, 3)) < [0.05, 0.4, 0.9]) @ np.array([1, 2, 4])
+    run = Engine(probes=[1, 1, 1]).run(kind(3), [masks])
+    assert run.order == (2, 1, 0)

@@ -9,8 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MAGIC = b"thalweg "
 DIGEST_BYTES = 32
@@ -72,13 +75,71 @@ def load_json(kind: str, text: bytes | str) -> Any:  # noqa: ANN401 - whatever J
         raise SavedStateError(f"the saved {kind} cannot be read: {error}") from None
 
 
+def load_fields(kind: str, text: bytes | str, types: Mapping[str, type]) -> dict[str, Any]:
+    """The fields of a JSON object that has exactly these names and types, or a `SavedStateError`.
+
+    A whole number is accepted as a `float`, but neither as a `bool` nor the other way round.
+
+    >>> load_fields("greeting", '{"words": 2, "volume": 1}', {"words": int, "volume": float})
+    {'words': 2, 'volume': 1}
+    >>> load_fields("greeting", '{"words": "two"}', {"words": int})
+    Traceback (most recent call last):
+    thalweg.sealed.SavedStateError: the saved greeting is not what Thalweg writes ('words' is 'two'); delete it to start
+    afresh
+    """
+    fields = load_json(kind, text)
+    if not isinstance(fields, dict):
+        raise odd(kind, f"no fields, but {type(fields).__name__}")
+    if fields.keys() != types.keys():
+        raise odd(kind, f"fields {', '.join(map(str, fields))}")
+    for name, expected in types.items():
+        value = fields[name]
+        fits = isinstance(value, int | float) if expected is float else isinstance(value, expected)
+        if not fits or (isinstance(value, bool) and expected is not bool):
+            raise odd(kind, f"{name!r} is {value!r:.40}")
+    return fields
+
+
+def dump_table(table: pa.Table) -> bytes:
+    """An Arrow table as an IPC stream, for `seal`."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table)
+    stream: bytes = sink.getvalue().to_pybytes()
+    return stream
+
+
+def load_table(kind: str, data: bytes, schema: pa.Schema | None = None) -> pa.Table:
+    """The table that `dump_table` wrote, of this schema if there is one, without NULL; or a `SavedStateError`."""
+    import pyarrow as pa
+
+    try:
+        with pa.ipc.open_stream(data) as reader:
+            table = reader.read_all()
+        table.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+        raise odd(kind, f"{type(error).__name__} from Arrow") from None
+    if schema is not None and not table.schema.equals(schema):
+        raise odd(kind, f"columns {', '.join(table.column_names)}")
+    if any(column.null_count for column in table.columns):
+        raise odd(kind, "NULL")
+    return table
+
+
+def odd(kind: str, found: str) -> SavedStateError:
+    """The error for content whose digest is right, but which Thalweg does not write."""
+    return SavedStateError(f"the saved {kind} is not what Thalweg writes ({found}); delete it to start afresh")
+
+
 def _parts(kind: str, body: bytes) -> list[bytes]:
     parts, start = list[bytes](), 0
     while start < len(body):
         first = start + LENGTH.size
         size = LENGTH.unpack_from(body, start)[0] if first <= len(body) else len(body)
         if first + size > len(body):
-            raise SavedStateError(f"the saved {kind} is not what Thalweg writes; delete it to start afresh")
+            raise odd(kind, "a part that is cut short")
         parts.append(body[first : first + size])
         start = first + size
     return parts

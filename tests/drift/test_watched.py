@@ -263,7 +263,7 @@ def test_what_ordinary_processing_shows_is_passed_on() -> None:
         evaluated = np.array([4000, 2000, 1000, 500])
         for share in (2, 2, 2, 4):
             one.observe(evaluated, evaluated // share, evaluated * 1.0)
-        return one.moved
+        return one.saw_change
 
     assert observe(Watched(AGreedy(4, adaptive_p=True), "bcs"))
     assert observe(Watched(AGreedy(4, adaptive_p=True), "none"))

@@ -9,13 +9,13 @@ import pytest
 SCRIPT = """
 import json, sys
 import numpy as np
-from thalweg.joinorder import PLANNERS, Measure, Shape, random_graph
+from thalweg.joinorder import PLANNERS, Measure, GraphShape, random_graph
 from thalweg.kernels import compile_kernels, compiled
 
 if sys.argv[1] == "compiled":
     compile_kernels()
 random = np.random.default_rng(0)
-graphs = [random_graph(shape, 6, random) for shape in Shape]
+graphs = [random_graph(shape, 6, random) for shape in GraphShape]
 orders = [kind().plan(graph, measure).sequences for kind in PLANNERS for graph in graphs for measure in Measure]
 print(json.dumps([compiled("joinorder"), "numba" in sys.modules, "sqlglot" in sys.modules, orders]))
 """

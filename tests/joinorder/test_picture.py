@@ -4,13 +4,13 @@ import sys
 import numpy as np
 import pytest
 
-from thalweg.joinorder import JoinGraph, Shape, Stream, random_graph
+from thalweg.joinorder import GraphShape, JoinGraph, JoinStream, random_graph
 from thalweg.joinorder.picture import picture, places
 
 
-@pytest.mark.parametrize("shape", Shape)
+@pytest.mark.parametrize("shape", GraphShape)
 @pytest.mark.parametrize("streams", [3, 12])
-def test_every_stream_has_a_place_of_its_own(shape: Shape, streams: int) -> None:
+def test_every_stream_has_a_place_of_its_own(shape: GraphShape, streams: int) -> None:
     where = places(random_graph(shape, streams, np.random.default_rng(0)))
     assert where.shape == (streams, 2)
     assert len(np.unique(where.round(6), axis=0)) == streams
@@ -30,13 +30,13 @@ def test_a_picture_names_streams_and_selectivities_and_is_always_the_same() -> N
         assert text in image
     assert image == picture(graph, "svg")
     assert picture(graph, "png").startswith(b"\x89PNG")
-    assert picture(JoinGraph((Stream("A", 1.0),), ()), "svg")
+    assert picture(JoinGraph((JoinStream("A", 1.0),), ()), "svg")
     assert picture(random_graph("complete", 12, np.random.default_rng(0)), "svg")
 
 
 def test_other_kinds_of_files_are_refused() -> None:
     with pytest.raises(ValueError, match="pictures are svg or png files, not 'gif'"):
-        picture(JoinGraph((Stream("A", 1.0),), ()), "gif")
+        picture(JoinGraph((JoinStream("A", 1.0),), ()), "gif")
 
 
 def test_matplotlib_is_imported_only_to_draw() -> None:

@@ -14,15 +14,15 @@ from thalweg.joinorder import (
     Exhaustive,
     FGreedy,
     GlobalImpact,
+    GraphShape,
     JoinGraph,
+    JoinPredicate,
+    JoinStream,
     Measure,
     Orders,
     Planner,
-    Predicate,
     QAware,
-    Shape,
     Sifting,
-    Stream,
     TreeOpt,
     planner,
     random_graph,
@@ -30,7 +30,7 @@ from thalweg.joinorder import (
 from thalweg.joinorder.planner import is_legal
 
 every_planner = pytest.mark.parametrize("kind", PLANNERS, ids=lambda kind: kind.name)
-every_shape = pytest.mark.parametrize("shape", Shape)
+every_shape = pytest.mark.parametrize("shape", GraphShape)
 measures = st.sampled_from(Measure)
 # Ties are as likely as ratios of up to 10⁹.
 amounts = st.sampled_from([1.0, 2.0, 10.0]) | st.floats(-4.5, 4.5).map(lambda power: 10.0**power)
@@ -38,31 +38,31 @@ shares = st.sampled_from([1.0, 0.5, 0.1]) | st.floats(-9, 0).map(lambda power: 1
 
 
 @st.composite
-def edges(draw: st.DrawFn, shape: Shape, streams: int) -> list[tuple[int, int]]:
+def edges(draw: st.DrawFn, shape: GraphShape, streams: int) -> list[tuple[int, int]]:
     every = list(combinations(range(streams), 2))
     tree = [(draw(st.integers(0, one - 1)), one) for one in range(1, streams)]
     match shape:
-        case Shape.LINEAR:
+        case GraphShape.LINEAR:
             return [(one - 1, one) for one in range(1, streams)]
-        case Shape.STAR:
+        case GraphShape.STAR:
             return [(0, one) for one in range(1, streams)]
-        case Shape.ACYCLIC:
+        case GraphShape.ACYCLIC:
             return tree
-        case Shape.CYCLIC:
+        case GraphShape.CYCLIC:
             return tree + draw(st.lists(st.sampled_from(every), min_size=1))  # some become second predicates
-        case Shape.COMPLETE:
+        case GraphShape.COMPLETE:
             return every
-        case Shape.DISCONNECTED:
+        case GraphShape.DISCONNECTED:
             return draw(st.lists(st.sampled_from(every[: len(every) // 2 + 1]), min_size=1))
 
 
 @st.composite
-def graphs(draw: st.DrawFn, shape: Shape, most: int) -> JoinGraph:
+def graphs(draw: st.DrawFn, shape: GraphShape, most: int) -> JoinGraph:
     streams = draw(st.integers(2, most))
     names = draw(st.permutations([f"R{number}" for number in range(streams)]))
     return JoinGraph(
-        tuple(Stream(f"R{number}", draw(amounts), draw(amounts)) for number in range(streams)),
-        tuple(Predicate(names[left], names[right], draw(shares)) for left, right in draw(edges(shape, streams))),
+        tuple(JoinStream(f"R{number}", draw(amounts), draw(amounts)) for number in range(streams)),
+        tuple(JoinPredicate(names[left], names[right], draw(shares)) for left, right in draw(edges(shape, streams))),
     )
 
 
@@ -73,15 +73,15 @@ def as_cheap(orders: Orders, optimum: Orders) -> bool:
 @every_shape
 @settings(max_examples=60)
 @given(data=st.data(), measure=measures)
-def test_dmjoin_equals_exhaustive(shape: Shape, data: st.DataObject, measure: Measure) -> None:
+def test_dmjoin_equals_exhaustive(shape: GraphShape, data: st.DataObject, measure: Measure) -> None:
     graph = data.draw(graphs(shape, most=7))
     assert as_cheap(DMJoin().plan(graph, measure), Exhaustive().plan(graph, measure))
 
 
-@pytest.mark.parametrize("shape", [Shape.LINEAR, Shape.STAR, Shape.ACYCLIC])
+@pytest.mark.parametrize("shape", [GraphShape.LINEAR, GraphShape.STAR, GraphShape.ACYCLIC])
 @settings(max_examples=200)
 @given(data=st.data(), measure=measures)
-def test_tree_opt_equals_dmjoin_on_acyclic_graphs(shape: Shape, data: st.DataObject, measure: Measure) -> None:
+def test_tree_opt_equals_dmjoin_on_acyclic_graphs(shape: GraphShape, data: st.DataObject, measure: Measure) -> None:
     graph = data.draw(graphs(shape, most=12))
     assert graph.acyclic
     assert as_cheap(TreeOpt().plan(graph, measure), DMJoin().plan(graph, measure))
@@ -92,7 +92,7 @@ def test_tree_opt_equals_dmjoin_on_acyclic_graphs(shape: Shape, data: st.DataObj
 @settings(max_examples=15)
 @given(data=st.data(), measure=measures)
 def test_orders_are_legal_and_not_better_than_the_optimum(
-    kind: type[Planner], shape: Shape, data: st.DataObject, measure: Measure
+    kind: type[Planner], shape: GraphShape, data: st.DataObject, measure: Measure
 ) -> None:
     graph = data.draw(graphs(shape, most=6))
     orders = kind().plan(graph, measure)
@@ -154,7 +154,9 @@ def test_orders_of_the_graph_seen_from_a_stream_are_nearly_optimal() -> None:
 @every_shape
 @settings(max_examples=60)
 @given(data=st.data(), measure=measures)
-def test_heuristics_that_build_on_others_are_never_worse(shape: Shape, data: st.DataObject, measure: Measure) -> None:
+def test_heuristics_that_build_on_others_are_never_worse(
+    shape: GraphShape, data: st.DataObject, measure: Measure
+) -> None:
     graph = data.draw(graphs(shape, most=9))
     forward, backward, fab, tree, sifting = (
         kind().plan(graph, measure).costs for kind in (FGreedy, GlobalImpact, FAB, TreeOpt, Sifting)
@@ -169,15 +171,15 @@ def test_heuristics_that_build_on_others_are_never_worse(shape: Shape, data: st.
 @settings(max_examples=10)
 @given(seed=st.integers(0, 9999), measure=measures)
 def test_names_and_numbers_of_streams_do_not_matter(
-    kind: type[Planner], shape: Shape, seed: int, measure: Measure
+    kind: type[Planner], shape: GraphShape, seed: int, measure: Measure
 ) -> None:
     random = np.random.default_rng(seed)
     graph = random_graph(shape, int(random.integers(3, 7)), random)  # real numbers drawn at random: no ties
     shuffled = [graph.streams[one] for one in random.permutation(len(graph.streams))]
     renamed = {stream.name: f"S{number}" for number, stream in enumerate(shuffled)}
     other = JoinGraph(
-        tuple(Stream(renamed[stream.name], stream.rate, stream.window) for stream in shuffled),
-        tuple(Predicate(renamed[one.right], renamed[one.left], one.selectivity) for one in graph.predicates),
+        tuple(JoinStream(renamed[stream.name], stream.rate, stream.window) for stream in shuffled),
+        tuple(JoinPredicate(renamed[one.right], renamed[one.left], one.selectivity) for one in graph.predicates),
     )
     here, there = kind().plan(graph, measure), kind().plan(other, measure)
     for name in graph.names:
@@ -188,7 +190,7 @@ def test_names_and_numbers_of_streams_do_not_matter(
 @every_planner
 @pytest.mark.parametrize("measure", Measure)
 def test_one_or_two_streams_are_no_trouble(kind: type[Planner], measure: Measure) -> None:
-    one = kind().plan(JoinGraph((Stream("R1", 5.0),), ()), measure)
+    one = kind().plan(JoinGraph((JoinStream("R1", 5.0),), ()), measure)
     assert one.sequences == ((0,),)
     assert one.total == 0.0
     two = kind().plan(JoinGraph.from_statistics({"R1": 5.0, "R2": 7.0}, {("R1", "R2"): 0.5}), measure)
@@ -196,8 +198,8 @@ def test_one_or_two_streams_are_no_trouble(kind: type[Planner], measure: Measure
 
 
 @pytest.mark.parametrize("kind", [FGreedy, TreeOpt, GlobalImpact, FAB, Sifting, QAware], ids=lambda kind: kind.name)
-@pytest.mark.parametrize("shape", [Shape.ACYCLIC, Shape.CYCLIC, Shape.COMPLETE])
-def test_sizes_beyond_floating_point_are_no_trouble(kind: type[Planner], shape: Shape) -> None:
+@pytest.mark.parametrize("shape", [GraphShape.ACYCLIC, GraphShape.CYCLIC, GraphShape.COMPLETE])
+def test_sizes_beyond_floating_point_are_no_trouble(kind: type[Planner], shape: GraphShape) -> None:
     graph = random_graph(shape, 45, np.random.default_rng(0), rates=(1e8, 1e9), selectivities=(0.5, 1.0))
     start = kind().plan(graph).sequences[0]
     assert sorted(start) == list(range(45))
@@ -206,7 +208,7 @@ def test_sizes_beyond_floating_point_are_no_trouble(kind: type[Planner], shape: 
 
 @pytest.mark.parametrize(("kind", "most"), [(Exhaustive, 9), (DMJoin, 22)])
 def test_too_many_streams_are_refused(kind: type[Planner], most: int) -> None:
-    graph = random_graph(Shape.LINEAR, most + 1, np.random.default_rng(0))
+    graph = random_graph(GraphShape.LINEAR, most + 1, np.random.default_rng(0))
     with pytest.raises(ValueError, match=f"at most {most} streams, not {most + 1}; use"):
         kind().plan(graph)
 
@@ -227,7 +229,7 @@ def test_sifting_halves_the_excess_of_fab() -> None:
     random = np.random.default_rng(6)
     fab, sifting = [], []
     for _ in range(20):
-        graph = random_graph(Shape.COMPLETE, 9, random)
+        graph = random_graph(GraphShape.COMPLETE, 9, random)
         optimum = np.array(DMJoin().plan(graph).costs)
         fab.append(np.mean(FAB().plan(graph).costs / optimum) - 1.0)
         sifting.append(np.mean(Sifting().plan(graph).costs / optimum) - 1.0)
@@ -236,12 +238,12 @@ def test_sifting_halves_the_excess_of_fab() -> None:
 
 def test_q_aware_chooses_by_shape_and_budget() -> None:
     random = np.random.default_rng(0)
-    for shape in (Shape.LINEAR, Shape.STAR, Shape.ACYCLIC):
+    for shape in (GraphShape.LINEAR, GraphShape.STAR, GraphShape.ACYCLIC):
         assert QAware().plan(random_graph(shape, 30, random)).algorithm == "tree-opt"
-    small, large = random_graph(Shape.CYCLIC, 8, random), random_graph(Shape.CYCLIC, 24, random)
+    small, large = random_graph(GraphShape.CYCLIC, 8, random), random_graph(GraphShape.CYCLIC, 24, random)
     assert QAware().plan(small).algorithm == "dmjoin"
     assert QAware().choose(large).name == "sifting"
-    assert QAware(budget=60.0).choose(random_graph(Shape.COMPLETE, 20, random)).name == "dmjoin"
+    assert QAware(budget=60.0).choose(random_graph(GraphShape.COMPLETE, 20, random)).name == "dmjoin"
     assert QAware(budget=0.0).plan(small).costs == Sifting(swaps=0).plan(small).costs
     with pytest.raises(ValueError, match="0 or more, not -1"):
         QAware(budget=-1)
@@ -256,6 +258,6 @@ def test_planners_are_found_by_name() -> None:
 
 
 def test_unknown_measures_are_refused() -> None:
-    graph = random_graph(Shape.STAR, 3, np.random.default_rng(0))
+    graph = random_graph(GraphShape.STAR, 3, np.random.default_rng(0))
     with pytest.raises(ValueError, match="measured in pairs, tuples, indexed, not 'bytes'"):
         DMJoin().plan(graph, "bytes")

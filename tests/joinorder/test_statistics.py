@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from thalweg.joinorder import Shape
+from thalweg.joinorder import GraphShape
 from thalweg.joinorder import statistics as module
 from thalweg.joinorder.statistics import graph_of, graph_of_text, read_statistics
 
@@ -21,7 +21,7 @@ def test_the_example_of_the_documentation_is_read(tmp_path: Path) -> None:
     graph = read_statistics(path)
     assert graph.names == ("R1", "R2", "R3")
     assert graph.sizes.tolist() == [750, 400, 540]
-    assert graph.shape is Shape.COMPLETE
+    assert graph.shape is GraphShape.COMPLETE
     assert graph.redundant
 
 
@@ -33,7 +33,7 @@ def test_json_says_the_same(tmp_path: Path) -> None:
         )
     )
     graph = read_statistics(path)
-    assert graph.shape is Shape.LINEAR
+    assert graph.shape is GraphShape.LINEAR
     assert graph.sizes.tolist() == [10, 7, 9]
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from thalweg.joinorder import DMJoin, JoinGraph, Measure, Predicate, QAware, Shape, order_cost, random_graph
+from thalweg.joinorder import DMJoin, GraphShape, JoinGraph, JoinPredicate, Measure, QAware, order_cost, random_graph
 from thalweg.joinorder.planner import Orders, is_legal
 from thalweg.joinorder.steady import Steady
 
@@ -29,9 +29,11 @@ def true_cost(truth: JoinGraph, orders: Orders) -> float:
     return sum(order_cost(truth, (name, *orders[name]), orders.measure).probe for name in truth.names)
 
 
-@pytest.mark.parametrize("shape", [Shape.LINEAR, Shape.STAR, Shape.ACYCLIC, Shape.CYCLIC, Shape.COMPLETE])
+@pytest.mark.parametrize(
+    "shape", [GraphShape.LINEAR, GraphShape.STAR, GraphShape.ACYCLIC, GraphShape.CYCLIC, GraphShape.COMPLETE]
+)
 @pytest.mark.parametrize("measure", Measure)
-def test_noise_makes_no_order_change_and_costs_little(shape: Shape, measure: Measure) -> None:
+def test_noise_makes_no_order_change_and_costs_little(shape: GraphShape, measure: Measure) -> None:
     random = np.random.default_rng(1)
     truth = random_graph(shape, 6, random, rates=(8.0, 12.0), selectivities=(0.05, 0.15))  # no order is far ahead
     optimum = DMJoin().plan(truth, measure).total
@@ -49,8 +51,8 @@ def test_noise_makes_no_order_change_and_costs_little(shape: Shape, measure: Mea
     assert max(regrets) < 2 * steady.margin
 
 
-@pytest.mark.parametrize("shape", [Shape.STAR, Shape.ACYCLIC, Shape.COMPLETE])
-def test_a_real_change_is_followed_at_once_and_once(shape: Shape) -> None:
+@pytest.mark.parametrize("shape", [GraphShape.STAR, GraphShape.ACYCLIC, GraphShape.COMPLETE])
+def test_a_real_change_is_followed_at_once_and_once(shape: GraphShape) -> None:
     random = np.random.default_rng(2)
     before = random_graph(shape, 6, random, rates=(8.0, 12.0), selectivities=(0.005, 0.5))
     after = JoinGraph(  # what was best is worst
@@ -91,7 +93,7 @@ def test_the_margin_is_what_a_change_must_bring() -> None:
 def test_predicates_that_come_or_go_are_no_matter_of_evidence() -> None:
     steady = Steady()
     steady.update(graph(0.2), 1, 1)
-    other = JoinGraph(graph(0.2).streams, (Predicate("A", "B", 0.1), Predicate("B", "C", 0.1)))
+    other = JoinGraph(graph(0.2).streams, (JoinPredicate("A", "B", 0.1), JoinPredicate("B", "C", 0.1)))
     assert steady.update(other, 1, 1)
     assert all(is_legal(other.adjacent, np.array(one)) for one in steady.orders.sequences)
 

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thalweg.ordering import MatrixView, Shape
+from thalweg.ordering import MatrixView, ViewEntries
 from thalweg.ordering.types import Integers
 
 
@@ -17,15 +17,15 @@ def counted(masks: list[int], order: list[int]) -> Integers:
     return view
 
 
-def kept(shape: Shape, filters: int, column: int) -> Integers:
+def kept(shape: ViewEntries, filters: int, column: int) -> Integers:
     """Which entries a shape keeps (figure 7), as ones."""
     entries = np.zeros((filters, filters), np.int64)
-    if shape is Shape.FULL:
+    if shape is ViewEntries.FULL:
         entries[np.triu_indices(filters)] = 1
-    elif shape is Shape.COLUMN:
+    elif shape is ViewEntries.COLUMN:
         entries[range(column + 1), range(column + 1)] = 1
         entries[: column + 1, column] = 1
-    elif shape is Shape.ROW:
+    elif shape is ViewEntries.ROW:
         entries[0] = 1
     else:
         entries[range(filters), range(filters)] = 1
@@ -37,7 +37,7 @@ def kept(shape: Shape, filters: int, column: int) -> Integers:
 def test_incremental_view_equals_a_recount(data: st.DataObject) -> None:
     filters = data.draw(st.integers(1, 6))
     order = data.draw(st.permutations(range(filters)))
-    shape = data.draw(st.sampled_from(Shape))
+    shape = data.draw(st.sampled_from(ViewEntries))
     column = data.draw(st.integers(0, filters - 1))
     view = MatrixView(order, shape, column)
     inside: list[int] = []

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thalweg.ordering import AGreedy, Sampler
-from thalweg.ordering.sampling import BLOCK, FLOOR, PATIENCE
+from thalweg.ordering.sampling import BLOCK, FLOOR, PATIENCE, counts_of
 
 
 @given(st.lists(st.integers(0, 300), max_size=20), st.floats(0, 1))
@@ -42,7 +42,8 @@ class Stream:
             second = self.random.binomial(BLOCK - first, drops[1])
             evaluated = np.array([BLOCK, BLOCK - first])
             self.seen += int(self.sampler.probability * BLOCK)
-            self.sampler.watch(evaluated, [first, second], evaluated * times, seen=self.seen, window=100)
+            counts = counts_of(2, evaluated, [first, second], evaluated * times)
+            self.sampler.watch(counts, seen=self.seen, window=100)
 
 
 def test_probability_falls_to_the_floor_while_nothing_moves_and_stays() -> None:

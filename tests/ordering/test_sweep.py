@@ -1,14 +1,14 @@
 import numpy as np
 
 from thalweg.ordering import Sweep
-from thalweg.ordering.sweep import COLUMN_NOW
+from thalweg.ordering.sweep import PROFILED_POSITION
 
 
 def test_stages_go_round_the_positions() -> None:
     policy = Sweep(4, window=5)
     columns = []
     for _ in range(20):
-        columns.append(int(policy.state.stage[COLUMN_NOW]))
+        columns.append(int(policy.state.memory[PROFILED_POSITION]))
         policy.update([0b0001] * 5)  # nothing to correct: a stage is a window long
     assert columns[:6] == [1, 2, 3, 1, 2, 3]
 

@@ -2,21 +2,21 @@ import numpy as np
 import pytest
 
 from thalweg.drift import detector
-from thalweg.routing.benefit import CHECK_AFTER, RECENT, Benefit, Verdict
+from thalweg.routing.benefit import CHECK_AFTER, RECENT, Benefit, StopReason
 
 ORDERS = [(0, 1), (0, 1), (1, 0)]
 LEAST = 0.03
 
 
-def shown(benefit: Benefit, tuples: int, right: float, seed: int = 0) -> Verdict | None:
+def shown(benefit: Benefit, tuples: int, right: float, seed: int = 0) -> StopReason | None:
     """Tuples of two classes, of which a share is dropped by the filter that their class's order begins with."""
-    random, verdict = np.random.default_rng(seed), None
+    random, found = np.random.default_rng(seed), None
     for _ in range(tuples // 20):
         classes = random.integers(1, 3, 20)
         masks = np.where(random.random(20) < right, classes, 3 - classes)
         benefit.measure(masks, classes, ORDERS, np.ones(2))
-        verdict = verdict or benefit.verdict(LEAST, overhead=0.0)
-    return verdict
+        found = found or benefit.stop_reason(LEAST, overhead=0.0)
+    return found
 
 
 def test_savings_are_those_of_the_class_order() -> None:
@@ -29,14 +29,14 @@ def test_savings_are_those_of_the_class_order() -> None:
     assert benefit.error == pytest.approx(0.5 / np.sqrt(RECENT), rel=0.05)
 
 
-def test_a_change_is_a_verdict_and_says_since_when() -> None:
+def test_a_change_is_a_reason_to_stop_and_says_since_when() -> None:
     benefit = Benefit(detector("bcs"))
     assert shown(benefit, 1000, right=0.95) is None
-    verdict = shown(benefit, 400, right=0.5, seed=1)
-    assert verdict is not None
-    assert "no longer separates" in verdict.reason
-    assert verdict.newest is not None
-    assert 20 <= verdict.newest <= 300
+    reason = shown(benefit, 400, right=0.5, seed=1)
+    assert reason is not None
+    assert "no longer separates" in reason.text
+    assert reason.newest is not None
+    assert 20 <= reason.newest <= 300
 
 
 def test_a_change_that_leaves_enough_is_none() -> None:
@@ -45,13 +45,13 @@ def test_a_change_that_leaves_enough_is_none() -> None:
     assert shown(benefit, 1000, right=0.8, seed=1) is None
 
 
-def test_what_does_not_pay_is_a_verdict_without_any_change() -> None:
+def test_what_does_not_pay_is_a_reason_to_stop_without_any_change() -> None:
     benefit = Benefit(detector("none"))
-    verdict = shown(benefit, CHECK_AFTER, right=0.3)
-    assert verdict == Verdict("what it saves does not pay for the splitting of batches")
+    reason = shown(benefit, CHECK_AFTER, right=0.3)
+    assert reason == StopReason("what it saves does not pay for the splitting of batches")
     benefit.restart()
     assert len(benefit) == 0
     assert benefit.one_order is None
     assert shown(benefit, CHECK_AFTER, right=1.0) is None
     benefit.measure(np.ones(CHECK_AFTER, np.int64), np.ones(CHECK_AFTER, np.int64), ORDERS, np.ones(2))
-    assert benefit.verdict(LEAST, overhead=2.0) is not None
+    assert benefit.stop_reason(LEAST, overhead=2.0) is not None

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thalweg.ordering.types import Integers
-from thalweg.routing import RoutingError
 from thalweg.routing.branches import FEWEST, Branches, Test, branches_of
+from thalweg.sealed import SavedStateError
 from thalweg_lab.experiments.cbr.stream import Stream, diagonal
 
 COSTS, FREE = np.full(4, 1e-6), np.zeros(4, np.int64)
@@ -144,5 +144,5 @@ def test_nested_columns_are_refused_with_the_reason() -> None:
 )
 def test_saved_branches_are_checked(change: dict[str, Any], message: str) -> None:
     saved = {"attributes": ["a"], "branches": [], "saving": 0.5, "error": 0.0} | change
-    with pytest.raises(RoutingError, match=message):
+    with pytest.raises(SavedStateError, match=message):
         Branches.from_dict(saved, 2, ["a"])

@@ -1,4 +1,3 @@
-import hashlib
 import json
 from collections.abc import Sequence
 
@@ -8,8 +7,10 @@ import pytest
 
 from thalweg.drift import Watched
 from thalweg.ordering import AGreedy, Policy
-from thalweg.routing import ClassRouter, RoutingError
-from thalweg.routing.class_router import FIRST_LOOK
+from thalweg.routing import ClassRouter
+from thalweg.routing.saved import KIND, VERSION
+from thalweg.routing.schedule import FIRST_LOOK
+from thalweg.sealed import SavedStateError, dump_table, seal, unseal
 from thalweg_lab.experiments.cbr.stream import Stream, diagonal
 
 
@@ -45,7 +46,7 @@ def test_the_right_classifier_is_found_among_decoys() -> None:
     router, _ = routed()
     assert used(router) == ["attrC"]
     classes = router.classify({"attrC": pa.array([0, 1, 2, 3, None, 99], pa.int16())})
-    assert [router.order_of(number)[0] for number in classes[:4].tolist()] == [0, 1, 2, 3]
+    assert [router.policies[number].order[0] for number in classes[:4].tolist()] == [0, 1, 2, 3]
     assert classes[4:].tolist() == [0, 0]
     explained = router.explain()
     assert explained["pruned"] == {
@@ -68,7 +69,7 @@ def test_a_pair_of_attributes_is_found_where_neither_alone_tells_anything() -> N
         router.learn(1 << (values[0] ^ values[2]), None, dict(zip("abc", map(pa.array, values), strict=True)))
     assert used(router) == ["a", "c"]
     alone = ClassRouter(make, ["a", "b", "c"], pairs=False)
-    alone.sample = router.sample
+    alone.search.sample = router.search.sample
     alone.look()
     assert used(alone) == []
 
@@ -79,14 +80,14 @@ def test_without_skew_nothing_is_chosen(seed: int) -> None:
     router = ClassRouter(make, stream.attributes)
     learn(router, stream, 6000)
     assert router.classifier is None
-    assert router.benefit() is None
-    assert router.classes == 1
+    assert router.explain()["benefit"] is None
+    assert len(router.policies) == 1
 
 
 def test_a_classifier_that_stops_separating_is_dropped_at_once() -> None:
     router, stream = routed()
     learn(router, stream, 1000)
-    assert router.benefit() is not None
+    assert router.explain()["benefit"] is not None
     seen = router.seen
     learn(router, stream, 400, blind=True)
     assert router.classifier is None
@@ -94,7 +95,7 @@ def test_a_classifier_that_stops_separating_is_dropped_at_once() -> None:
     assert dropped["what"] == "stops routing by"
     assert "no longer separates" in dropped["why"]
     assert dropped["profile_tuples"] - seen <= 150
-    assert len(router.sample) < 500  # nothing from before the change
+    assert len(router.search.sample) < 500  # nothing from before the change
     learn(router, stream, 1000)
     assert used(router) == ["attrC"]  # and it is found again
 
@@ -119,7 +120,7 @@ def test_splitting_that_costs_more_than_it_saves_is_switched_off() -> None:
     rests = router.seen
     learn(router, stream, 1000)
     assert router.classifier is None  # for a while
-    assert router.seen - rests < router.sample.window
+    assert router.seen - rests < router.search.sample.window
 
 
 def test_classes_follow_drift_of_their_own() -> None:
@@ -129,7 +130,7 @@ def test_classes_follow_drift_of_their_own() -> None:
     changed[0] = [1.0, 1.0, 1.0, 0.05]
     learn(router, Stream(changed, 1), 8000)
     classes = router.classify({"attrC": pa.array([0, 1, 2])})
-    assert [router.order_of(number)[0] for number in classes.tolist()] == [3, 1, 2]
+    assert [router.policies[number].order[0] for number in classes.tolist()] == [3, 1, 2]
 
 
 def test_policies_may_be_watched() -> None:
@@ -154,7 +155,7 @@ def test_saved_and_restored_it_is_the_same() -> None:
     columns = {"attrC": pa.array([0, 1, 2, 3, None])}
     assert again.classify(columns).tolist() == router.classify(columns).tolist()
     assert [one.order for one in again.policies] == [one.order for one in router.policies]
-    assert again.sample.codes.tolist() == router.sample.codes.tolist()
+    assert again.search.sample.codes.tolist() == router.search.sample.codes.tolist()
     for what in ("events", "candidates", "pruned"):
         assert again.explain()[what] == router.explain()[what]
     learn(again, stream, 500)
@@ -165,36 +166,120 @@ def test_what_cannot_be_restored_says_why() -> None:
     router = ClassRouter(make, ["a"])
     saved = router.to_bytes()
     assert ClassRouter.from_bytes(saved, make, ["a"]).classifier is None
-    with pytest.raises(RoutingError, match="damaged or cut short"):
+    with pytest.raises(SavedStateError, match="damaged or cut short"):
         ClassRouter.from_bytes(saved[:-40], make, ["a"])
-    with pytest.raises(RoutingError, match="of 4 filters and the columns"):
+    with pytest.raises(SavedStateError, match="of 4 filters and the columns"):
         ClassRouter.from_bytes(saved, make, ["b"])
-    newer = saved[:-32].replace(b'"version": 3', b'"version": 9')
-    with pytest.raises(RoutingError, match="format version 9, this Thalweg reads 3"):
-        ClassRouter.from_bytes(newer + hashlib.sha256(newer).digest(), make, ["a"])
+    with pytest.raises(SavedStateError, match=f"has version {VERSION + 1}, and this Thalweg reads version {VERSION}"):
+        ClassRouter.from_bytes(seal(KIND, VERSION + 1), make, ["a"])
+
+
+def no_estimate(change: dict[str, object]) -> dict[str, object]:
+    """An estimate with something that no estimate has."""
+    cells = {"attributes": [0], "edges": [None]}
+    numbers = {"saving": 0.5, "error": 0.1, "cost": 1.0, "gain_ratio": 0.2, "classes": 2, "savings": None}
+    return {"estimates": [{"cells": cells, **numbers, **change}]}
+
+
+NONSENSE: list[dict[str, object]] = [
+    {"more": 1},
+    {"attributes": [1]},
+    {"attributes": []},
+    {"filters": 0},
+    {"filters": 10**9},
+    {"filters": "4"},
+    {"window": 1},
+    {"window": 10**15},
+    {"most_classes": 10**30},
+    {"pairs": 1},
+    {"seen": -1},
+    {"due": 1 << 63},
+    {"rest": None},
+    {"tuples": 1.5},
+    {"price": -1},
+    {"price": "free"},
+    {"widths": []},
+    {"widths": ["a"] * 7},
+    {"orders": []},
+    {"orders": 5},
+    {"orders": [[0, 1, 2]] * 5},
+    {"orders": [[0, 1, 2, "3"]] * 5},
+    {"cells": 5},
+    {"cells": None},
+    {"cells": {}},
+    {"cells": {"attributes": [99], "edges": [None]}},
+    {"cells": {"attributes": [0], "edges": []}},
+    {"cells": {"attributes": [0], "edges": [["a"]]}},
+    {"cells": {"attributes": [0], "edges": [[2, 1]]}},
+    {"keys": [1]},
+    {"keys": [4, 3, 2, 1]},
+    {"keys": [1, 2, 3, 1 << 70]},
+    {"keys": ["a", "b", "c", "d"]},
+    {"classes": [1, 2, 3, 99]},
+    {"classes": [0, 1, 2, 3]},
+    {"estimates": [5]},
+    no_estimate({"saving": "much"}),
+    no_estimate({"cost": float("nan")}),
+    no_estimate({"classes": None}),
+    no_estimate({"cells": None}),
+    {"pruned": {"a": 1}},
+    {"pruned": []},
+    {"events": [1]},
+    {"events": [{"what": "routes by"}]},
+]
+
+
+@pytest.mark.parametrize("change", NONSENSE, ids=str)
+def test_sealed_nonsense_is_refused(change: dict[str, object], saved_parts: list[bytes]) -> None:
+    about = json.dumps(json.loads(saved_parts[0]) | change).encode()
+    with pytest.raises(SavedStateError):
+        ClassRouter.from_bytes(seal(KIND, VERSION, about, *saved_parts[1:]), make, Stream(np.ones((4, 4))).attributes)
+
+
+def test_other_parts_than_saved_ones_are_refused(saved_parts: list[bytes]) -> None:
+    about, table, *profiles = saved_parts
+    attributes = Stream(np.ones((4, 4))).attributes
+    for parts in (
+        [],
+        [about],
+        [about, table],
+        [about, b"", *profiles],
+        [about, dump_table(pa.table({"mask": [1]})), *profiles],
+        [about, table, *profiles[1:]],
+        [about, table, *profiles, b"no profile"],
+        [b"[]", table, *profiles],
+        [b"{", table, *profiles],
+    ):
+        with pytest.raises(SavedStateError):
+            ClassRouter.from_bytes(seal(KIND, VERSION, *parts), make, attributes)
+
+
+@pytest.fixture(scope="module")
+def saved_parts() -> list[bytes]:
+    return unseal(KIND, VERSION, routed()[0].to_bytes())
 
 
 def test_a_new_worker_begins_with_what_another_knows() -> None:
     router, stream = routed()
     new = ClassRouter(make, stream.attributes)
-    new.take_in(router)
+    new.learn_from(router)
     assert used(new) == ["attrC"]
-    assert len(new.sample) == len(router.sample)
+    assert len(new.search.sample) == len(router.search.sample)
     learn(router, stream, 500)
-    new.take_in(router)  # it has grown, and holds what is known here already
-    assert new.sample.codes.tolist() == router.sample.codes.tolist()
+    new.learn_from(router)  # it has grown, and holds what is known here already
+    assert new.search.sample.codes.tolist() == router.search.sample.codes.tolist()
     with pytest.raises(ValueError, match="same filters and attributes"):
-        new.take_in(ClassRouter(make, ["other"]))
+        new.learn_from(ClassRouter(make, ["other"]))
 
 
 def test_memory_is_bounded_and_so_are_classes() -> None:
     stream = Stream(np.random.default_rng(0).choice([0.05, 1.0], (40, 4)))
     router = ClassRouter(make, stream.attributes, most_classes=3)
     learn(router, stream, 2000)
-    first = router.nbytes
+    first = router.explain()["memory_bytes"]
     learn(router, stream, 6000)
-    assert router.classes <= 4
-    assert router.nbytes <= first + 3 * 4 * 50_000
+    assert len(router.policies) <= 4
+    assert router.explain()["memory_bytes"] <= first + 3 * 4 * 50_000
     assert len(router.to_bytes()) < 2_000_000
 
 
@@ -235,7 +320,7 @@ def test_new_values_get_classes_when_they_are_worth_it() -> None:
         router.learn(part.masks[early], None, {"attrC": pa.array(part.values[early, 0]), "noise": pa.array(noise)})
     assert used(router) == ["attrC"]
     classes = router.classify({"attrC": pa.array([0, 1, 2, 3])})
-    assert [router.order_of(number)[0] for number in classes.tolist()] == [0, 1, 2, 3]
+    assert [router.policies[number].order[0] for number in classes.tolist()] == [0, 1, 2, 3]
     assert len(router.events) >= 2
 
 
@@ -272,7 +357,7 @@ def test_looking_again_comes_soon() -> None:
     stream = Stream(np.full((4, 4), 0.47))
     router = ClassRouter(make, stream.attributes)
     learn(router, stream, 9000)
-    router.look_again()
+    router.search.schedule.look_again()
     seen = router.seen
     stream.selectivities = diagonal(4, 0.05, 1.0)
     learn(router, stream, 500)

@@ -7,8 +7,8 @@ from thalweg.ordering import greedy_order, order_cost
 from thalweg.ordering.precedence import is_legal, required_before
 from thalweg.ordering.types import Integers
 from thalweg.routing.classifier import Chooser, costs_until_dropped, few_orders, greedy_orders
+from thalweg.routing.classifier_sample import ClassifierSample
 from thalweg.routing.partition import codes, numbers
-from thalweg.routing.sample import Sample
 
 FREE = np.zeros(4, np.int64)
 
@@ -18,7 +18,7 @@ def bits_of(masks: Integers, filters: int) -> np.ndarray:
 
 
 def chooser(masks: Integers, *columns: np.ndarray, filters: int = 4) -> Chooser:
-    sample = Sample(len(columns), masks.size)
+    sample = ClassifierSample(len(columns), masks.size)
     sample.insert(
         masks, np.column_stack([codes(one) for one in columns]), np.column_stack([numbers(one) for one in columns])
     )
@@ -103,7 +103,7 @@ def test_few_orders_stop_where_one_more_saves_little() -> None:
 
 
 def test_the_sample_is_a_window() -> None:
-    sample, random = Sample(2, 50), np.random.default_rng(0)
+    sample, random = ClassifierSample(2, 50), np.random.default_rng(0)
     masks, values = random.integers(0, 9, 500), random.random((500, 2))
     for start, stop in ((0, 3), (3, 40), (40, 41), (41, 180), (180, 300), (300, 310), (310, 500)):
         sample.insert(masks[start:stop], values[start:stop].view(np.int64), values[start:stop])

@@ -84,7 +84,7 @@ def test_what_is_kept_depends_neither_on_classes_nor_on_batches(data: st.DataObj
     keys = np.unique(cells.of([codes(one) for one in used], [numbers(one) for one in used]))[::2]
     numbered = np.arange(keys.size) % 3 + 1
     orders = tuple(tuple(np.random.default_rng(seed).permutation(4).tolist()) for seed in range(4))
-    router.policies += [router.make(order) for order in orders[1:]]
+    router.policies += [router.learners.make(order) for order in orders[1:]]
     router.classifier = Classifier(cells, keys, numbered, orders)
     cuts = sorted(data.draw(st.lists(st.integers(0, masks.size), max_size=4)))
     kept = [
@@ -103,7 +103,7 @@ def test_strong_skew_saves_sixty_per_cent_of_the_evaluations() -> None:
     assert routed.router.explain()["classifier"]["attributes"] == ["attrC"]
     assert list(routed.rows_by) == [("attrC",)]
     assert routed.rows_by["attrC",] > 180_000
-    benefit = routed.router.benefit()
+    benefit = routed.router.explain()["benefit"]
     assert benefit is not None
     assert benefit["saving"] == pytest.approx(1 - 1.35 / 4.7, abs=0.05)
 
@@ -278,7 +278,7 @@ def test_a_restored_router_goes_on() -> None:
     stream = Stream(diagonal(4, 0.05, 1.0))
     routed, plain = pipelines(stream)
     run(stream, routed, plain, 60_000)
-    router = ClassRouter.from_bytes(routed.router.to_bytes(), routed.router.make, stream.attributes)
+    router = ClassRouter.from_bytes(routed.router.to_bytes(), routed.router.learners.make, stream.attributes)
     again = RoutedPipeline(router, routed.filters, costs=np.ones(4), clock=no_clock)
     again.warm_up(np.ones(4), np.zeros(4))
     assert run(stream, again, plain, 20_000) > 0.4

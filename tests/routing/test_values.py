@@ -7,11 +7,11 @@ from thalweg.ordering import AGreedy
 from thalweg.routing import ClassRouter
 from thalweg.routing.classifier import Cells, Classifier
 from thalweg.routing.partition import codes, numbers
-from thalweg.routing.values import Range, Values, members
+from thalweg.routing.values import KnownValues, Range, members
 
 
 def test_values_are_kept_once_and_not_too_many() -> None:
-    values = Values(most=3)
+    values = KnownValues(most=3)
     for column in (pa.array([1, 1, 2]), pa.array([2, 3, 4, 5])):
         values.note(column, codes(column))
     assert set(values.array.to_pylist()[:2]) == {1, 2}
@@ -19,7 +19,7 @@ def test_values_are_kept_once_and_not_too_many() -> None:
 
 
 def test_encoded_values_are_decoded() -> None:
-    values = Values()
+    values = KnownValues()
     column = pa.array(["a", "b", None]).dictionary_encode()
     values.note(column, codes(column))
     assert set(values.array.to_pylist()) == {"a", "b", None}
@@ -38,9 +38,9 @@ def test_a_row_is_in_the_cell_that_its_class_says(
     cells = Cells((0, 1), (edges, None))
     [cell] = cells.of([codes(column), codes(texts)], [numbers(column), numbers(texts)])
     classifier = Classifier(cells, np.array([cell]), np.array([1]), ())
-    known = Values()
+    known = KnownValues()
     known.note(pa.array(["x", "y", None]), codes(pa.array(["x", "y", None])))
-    [(span, text)] = members(classifier, [Values(), known], 1)
+    [(span, text)] = members(classifier, [KnownValues(), known], 1)
     assert isinstance(span, Range)
     assert text.as_py() == other  # type: ignore[union-attr]
     if value is None:
@@ -48,7 +48,7 @@ def test_a_row_is_in_the_cell_that_its_class_says(
     else:
         assert span.low is None or span.low <= value
         assert span.high is None or value < span.high
-    assert not members(classifier, [Values(), known], 2)
+    assert not members(classifier, [KnownValues(), known], 2)
 
 
 def test_a_router_names_the_values_of_its_classes() -> None:
@@ -58,7 +58,7 @@ def test_a_router_names_the_values_of_its_classes() -> None:
         column = pa.array(np.array([0, 10**9 + 1, 2 * 10**9, 3 * 10**9])[kinds], pa.timestamp("ns"))
         router.learn(1 << kinds, None, {"a": column})
     assert router.members(0) == []
-    found = {router.order_of(number)[0]: router.members(number) for number in range(1, router.classes)}
+    found = {router.policies[number].order[0]: router.members(number) for number in range(1, len(router.policies))}
     assert {first: [each[0].value for each in cells] for first, cells in found.items()} == {  # type: ignore[union-attr]
         0: [0],
         1: [10**9 + 1],
@@ -74,7 +74,7 @@ def test_ranges_are_named_too() -> None:
     for _ in range(15):
         values = random.random(100)
         router.learn(np.where(values < 0.5, 1, 2), None, {"x": pa.array(values)})
-    spans = [cell[0] for number in range(1, router.classes) for cell in router.members(number)]
+    spans = [cell[0] for number in range(1, len(router.policies)) for cell in router.members(number)]
     assert len(spans) == 16
     assert sum(isinstance(span, Range) and span.low is None for span in spans) == 1
     texts = [text for one in router.explain()["classes"] for text in one["values"]]

@@ -1,5 +1,4 @@
 import datetime as dt
-import hashlib
 import math
 from decimal import Decimal
 from typing import Any
@@ -10,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from thalweg.sealed import SavedStateError, dump_table, seal
 from thalweg.tables import keys as keys_module
-from thalweg.tables.keys import KeySet, KeyTableError, SortedWords, Words, pack
+from thalweg.tables.codes import Words
+from thalweg.tables.keys import KIND, VERSION, KeySet, KeyTableError
 
 UTC = dt.UTC
 MICROSECONDS = st.datetimes(dt.datetime(1600, 1, 1), dt.datetime(9999, 1, 1))  # noqa: DTZ001  # a naive one is meant
@@ -160,12 +161,6 @@ def test_a_hash_of_another_key_is_no_match(key: str, monkeypatch: pytest.MonkeyP
     assert keys.contains([pa.array([key, "other", None])]).to_pylist() == [True, False, None]
 
 
-@given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 9)), st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 9)))
-def test_rank_is_searchsorted(values: list[int], words: list[int]) -> None:
-    table, probes = np.sort(np.array(values, np.uint64)), np.array([*words, *values], np.uint64)
-    assert SortedWords(table).rank(probes).tolist() == np.searchsorted(table, probes, "right").tolist()
-
-
 @pytest.mark.parametrize(
     ("key", "column", "answer"),
     [
@@ -283,19 +278,43 @@ def test_saved_keys_keep_their_types() -> None:
 def test_damaged_keys_are_refused(data: st.DataObject) -> None:
     saved = bytearray(KeySet(pa.table({"k": [1, 2, 3]})).to_bytes())
     saved[data.draw(st.integers(0, len(saved) - 1))] ^= data.draw(st.integers(1, 255))
-    with pytest.raises(KeyTableError, match="damaged"):
+    with pytest.raises(SavedStateError):
         KeySet.from_bytes(bytes(saved))
 
 
-def test_keys_of_another_version_or_kind_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = pa.table({"k": [1]})
-    with pytest.raises(KeyTableError, match="version None"):
-        KeySet.from_bytes(pack(table, "prefixes"))
-    monkeypatch.setattr(keys_module, "FORMAT_VERSION", 2)
-    saved = pack(table, "keys")
-    monkeypatch.undo()
-    with pytest.raises(KeyTableError, match="version 2, this Thalweg reads 1; upgrade"):
-        KeySet.from_bytes(saved)
-    with pytest.raises(KeyTableError, match="damaged"):
-        KeySet.from_bytes(b"")
-    assert saved[-32:] == hashlib.sha256(saved[:-32]).digest()
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "no saved key table"),
+        (seal("profile", VERSION), "a saved profile, not a saved key table"),
+        (seal(KIND, VERSION + 1), f"has version {VERSION + 1}, and this Thalweg reads version {VERSION}"),
+        (seal(KIND, VERSION), "0 parts"),
+        (seal(KIND, VERSION, b"no table"), "from Arrow"),
+        (seal(KIND, VERSION, dump_table(pa.table({}))), "at least one key column"),
+        (seal(KIND, VERSION, dump_table(pa.table({"k": [1, None]}))), "NULL"),
+        (seal(KIND, VERSION, dump_table(pa.table({"k": [1, 1]}))), "more than once"),
+        (seal(KIND, VERSION, dump_table(pa.table({"k": [[1]]}))), "cannot be looked up"),
+    ],
+)
+def test_what_is_no_saved_key_table_is_refused(data: bytes, message: str) -> None:
+    with pytest.raises(SavedStateError, match=message):
+        KeySet.from_bytes(data)
+
+
+def test_a_content_digest_tells_names_types_and_values_apart() -> None:
+    tables = [
+        pa.table({"k": [1, 2]}),
+        pa.table({"k": [1, 3]}),
+        pa.table({"k": [1]}),
+        pa.table({"other": [1, 2]}),
+        pa.table({"k": pa.array([1, 2], pa.int32())}),
+        pa.table({"k": ["1", "2"]}),
+        pa.table({"k": ["12", ""]}),
+        pa.table({"k": pa.array([], pa.int64())}),
+        pa.table({"k": [1, 2], "l": [1, 2]}),
+    ]
+    digests = [KeySet(table).content_digest() for table in tables]
+    assert len(set(digests)) == len(tables)
+    assert all(len(digest) == 64 for digest in digests)
+    chunks = pa.concat_tables([pa.table({"k": [1]}), pa.table({"k": [2]})]).replace_schema_metadata({"a": "b"})
+    assert KeySet(chunks).content_digest() == digests[0]

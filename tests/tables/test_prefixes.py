@@ -8,9 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from thalweg.tables import prefixes as prefixes_module
+from thalweg.tables import addresses as addresses_module
+from thalweg.tables.addresses import parse_addresses
 from thalweg.tables.keys import KeyTableError
-from thalweg.tables.prefixes import Prefixes, parse_addresses
+from thalweg.tables.prefixes import Prefixes
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
@@ -59,7 +60,6 @@ def test_the_longest_network_is_what_ipaddress_says(networks: list[Network], dat
     check(table, pa.array(texts, pa.string()).dictionary_encode(), answer)
     check(table, sliced(texts, pa.string_view()), answer)
     check(table, sliced([None if it is None else it.packed for it in addresses], pa.binary()), answer)
-    check(Prefixes.from_bytes(table.to_bytes()), sliced(texts, pa.large_string()), answer)
 
 
 @given(st.lists(NETWORKS.filter(lambda network: network.version == 4), unique=True), st.lists(st.none() | IPV4))
@@ -119,7 +119,7 @@ def test_pieces_are_parsed_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = parse_addresses(pa.array(texts)).high.tolist()
     assert whole == [int(IPv4Address(text)) << 32 for text in texts]
     for piece in (1, 7, 255, 256):
-        monkeypatch.setattr(prefixes_module, "PIECE", piece)
+        monkeypatch.setattr(addresses_module, "PIECE", piece)
         assert parse_addresses(pa.array(texts)).high.tolist() == whole
 
 
@@ -152,7 +152,6 @@ def test_the_longest_string_is_what_startswith_says(letters: str, data: st.DataO
     check(table, sliced(rows, pa.string()), answer)
     check(table, sliced(rows, pa.string_view()), answer)
     check(table, pa.array(rows, pa.large_string()).dictionary_encode(), answer)
-    check(Prefixes.from_bytes(table.to_bytes()), sliced(rows, pa.string()), answer)
 
 
 def test_prefixes_are_returned_as_they_are_written() -> None:
@@ -165,7 +164,7 @@ def test_no_prefixes_and_no_rows(kind: Kind) -> None:
     empty = Prefixes(pa.array([], pa.string()), kind)
     assert len(empty) == 0
     check(empty, pa.array(["10.0.0.1", None, "::1"]), [None, None, None])
-    for table in (empty, Prefixes(pa.array(["10.0.0.0/8"]), kind), Prefixes.from_bytes(empty.to_bytes())):
+    for table in (empty, Prefixes(pa.array(["10.0.0.0/8"]), kind)):
         check(table, pa.array([], pa.string()), [])
         check(table, pa.array(["10.0.0.1"]).slice(1), [])
         check(table, pa.nulls(2), [None, None])
@@ -220,7 +219,6 @@ def test_a_prefix_is_malformed_when_ipaddress_says_so(text: str) -> None:
         (lambda: Prefixes(pa.array(["a"]), kind="regex"), ValueError, "'ip' or 'string', not 'regex'"),  # type: ignore[arg-type]
         (lambda: Prefixes(pa.array(["::"])).matches(pa.array([1.5])), TypeError, "type double has no ip prefixes"),
         (lambda: Prefixes(pa.array(["a"]), "string").longest(pa.array([b"a"])), TypeError, "binary has no string"),
-        (lambda: Prefixes.from_bytes(Prefixes(pa.array(["::"])).to_bytes()[1:]), KeyTableError, "prefixes are damaged"),
     ],
 )
 def test_other_mistakes_say_what_to_write(call: Callable[[], object], error: type[Exception], message: str) -> None:

@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thalweg.drift import Watched
 from thalweg.kernels import clock, compile_kernels, inlined, kernel
 from thalweg.ordering import (
     a_greedy,
@@ -29,11 +28,10 @@ from thalweg.ordering import (
     sweep,
 )
 from thalweg.ordering.as_written import AsWritten
-from thalweg.ordering.peer import Peer
 from thalweg.ordering.policy import CHANGES, POSITION, Policy, State
-from thalweg.ordering.profile import SEEN, Batch, Window
-from thalweg.ordering.sampling import GAP, Sampling
-from thalweg.ordering.types import Floats, Integers
+from thalweg.ordering.profile import SEEN, Batch, ProfileWindow
+from thalweg.ordering.sampling import GAP, ProcessingCounts, Sampling
+from thalweg.ordering.types import Integers
 
 ROWS = 10_000  # in each window
 BUCKETS = 1 << 11
@@ -44,9 +42,11 @@ VECTOR = 2000  # tuples between two looks at ordinary processing
 TIME_EVERY = 8  # profile tuples from one whose evaluations are timed to the next: a clock costs as much as a probe
 BLOCK = 2000  # tuples for which filter evaluations are counted together, as in figures 16 to 18
 
-OUTSIDE = -1  # a policy that learns outside of the kernel, between vectors
-FIXED, A_GREEDY, SWEEP, INDEPENDENT, LOCAL_SWAPS, ADJACENT_SWAP, MARGINAL_RANK = range(7)  # the last two are peers'
+OUTSIDE = -1  # a policy that learns outside of the kernel, between vectors: whatever is not in CODES
+# The last two learn from ordinary processing.
+FIXED, A_GREEDY, SWEEP, INDEPENDENT, LOCAL_SWAPS, ADJACENT_SWAP, MARGINAL_RANK = range(7)
 CODES = {
+    AsWritten: FIXED,
     a_greedy.AGreedy: A_GREEDY,
     sweep.Sweep: SWEEP,
     independent.Independent: INDEPENDENT,
@@ -74,9 +74,7 @@ class Scratch(NamedTuple):
     """Room for the counts of a vector."""
 
     counts: Integers  # tuples dropped at each position, and passed
-    evaluated: Integers  # these three for each filter
-    dropped: Integers
-    seconds: Floats
+    of_filters: ProcessingCounts
 
 
 @inlined
@@ -137,7 +135,7 @@ def _build(windows: Windows, keys: Integers) -> None:
 
 
 @inlined
-def _learn(code: int, window: Window, state: State, batch: Batch) -> bool:
+def _learn(code: int, window: ProfileWindow, state: State, batch: Batch) -> bool:
     """Show one profile tuple to the policy."""
     if code == A_GREEDY:
         return a_greedy.adapt(window, state, batch)
@@ -156,17 +154,17 @@ def _learn(code: int, window: Window, state: State, batch: Batch) -> bool:
 def _look(
     code: int,
     adaptive: bool,
-    window: Window,
+    window: ProfileWindow,
     state: State,
     sample: Sampling,
-    totals: Floats,
     scratch: Scratch,
     nanoseconds: int,  # that the vector took by the clock, 0 where the time of a probe is given
     uniform: float,
 ) -> None:
     """Show the policy the counts and times of a vector's ordinary processing."""
     filters = state.order.size
-    counts, evaluated, dropped, seconds = scratch.counts, scratch.evaluated, scratch.dropped, scratch.seconds
+    counts = scratch.counts
+    evaluated, dropped, seconds = scratch.of_filters.evaluated, scratch.of_filters.dropped, scratch.of_filters.seconds
     alive = 0
     for position in range(filters + 1):
         alive += counts[position]
@@ -182,10 +180,10 @@ def _look(
         for filter_index in range(filters):
             seconds[filter_index] *= nanoseconds * 1e-9 / total
     if code == ADJACENT_SWAP:
-        adjacent_swap.observe(window, state, totals, evaluated, dropped, seconds, uniform)
+        adjacent_swap.observe(window, state, scratch.of_filters, uniform)
     elif code == MARGINAL_RANK:
-        marginal_rank.observe(window, state, totals, evaluated, dropped, seconds)
-    elif adaptive and sampling.watch(sample, evaluated, dropped, seconds, window.cursor[SEEN], window.masks.size):
+        marginal_rank.observe(window, state, scratch.of_filters, uniform)
+    elif adaptive and sampling.watch(sample, scratch.of_filters, window.cursor[SEEN], window.masks.size):
         sampling.next_gap(sample, uniform)
 
 
@@ -193,10 +191,9 @@ def _look(
 def process(  # noqa: C901, PLR0912, PLR0915 - one loop with its cases, and calls would cost what is measured
     code: int,
     adaptive: bool,
-    window: Window,
+    window: ProfileWindow,
     state: State,
     sample: Sampling,
-    totals: Floats,
     windows: Windows,
     probes: Integers,
     masks: Integers,
@@ -289,7 +286,7 @@ def process(  # noqa: C901, PLR0912, PLR0915 - one loop with its cases, and call
             sampling.next_gap(sample, random.random())
         if looks:
             nanoseconds = 0 if probe_seconds > 0.0 else clock() - began
-            _look(code, adaptive, window, state, sample, totals, scratch, nanoseconds, random.random())
+            _look(code, adaptive, window, state, sample, scratch, nanoseconds, random.random())
             counts[:] = 0
         tally[EVALUATIONS] += evaluations
         tally[IN_BLOCK] += evaluations
@@ -372,9 +369,7 @@ class Engine:
         _build(self._windows, np.array([2 * self._random.permutation(ROWS) for _ in range(filters + 1)]))
         self._scratch = Scratch(
             counts=np.zeros(filters + 1, np.int64),
-            evaluated=np.zeros(filters, np.int64),
-            dropped=np.zeros(filters, np.int64),
-            seconds=np.zeros(filters),
+            of_filters=ProcessingCounts(*np.zeros((3, filters))),
         )
         self._clock_cost = _clock_cost()
         self._probe_seconds = probe_seconds or 0.0
@@ -406,6 +401,8 @@ class Engine:
                 profiled = int(meter.tally[PROFILED])
                 self._process(OUTSIDE, meter, masks[start : start + VECTOR])
                 meter.show(profiled)
+                if meter.observes_outside:
+                    meter.policy.observe(*self._scratch.of_filters)
         else:
             self._process(CODES.get(type(meter.policy), FIXED), meter, masks)
         meter.seconds += time.perf_counter() - before
@@ -414,11 +411,10 @@ class Engine:
         policy = meter.policy
         process(
             code,
-            policy.sampler.adaptive,
+            policy.sampler.adaptive or meter.observes_outside,
             policy.profile.arrays,
             policy.state,
             policy.sampler.arrays,
-            meter.totals,
             self._windows,
             self._probes,
             masks,
@@ -438,13 +434,13 @@ class _Meter:
     def __init__(self, policy: Policy, batch: int) -> None:
         filters = policy.filters
         self.policy = policy
-        self.is_outside = isinstance(policy, Watched)
+        self.is_outside = type(policy) not in CODES and not policy.decides_once
+        self.observes_outside = self.is_outside and policy.learns_from_processing
         if self.is_outside:
             batch = VECTOR  # any tuple of a vector may be profiled
         self.batch = Batch(
             np.zeros(batch, np.int64), np.zeros((batch, filters)), np.zeros(batch, np.bool_), np.zeros(batch)
         )
-        self.totals = policy.totals if isinstance(policy, Peer) else np.zeros((4, filters))
         self.tally = np.zeros(6, np.int64)
         self.series = np.zeros(0, np.int64)
         self.seconds = 0.0

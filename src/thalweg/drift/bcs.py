@@ -16,14 +16,15 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thalweg.drift import beta
 from thalweg.drift.detector import Alarm, Detector, K
 from thalweg.kernels import inlined, kernel
-from thalweg.ordering.types import Floats, Integers
+from thalweg.ordering.types import Floats
 
 RECENT = 256  # estimates of each series that are remembered, among which a change may have begun
 SPLITS = 6  # looks at a suspicion that are worth as many independent ones: at the newest 5, 10, ... 160 estimates
@@ -32,17 +33,44 @@ LEAST_VARIANCE = 0.25
 LEAST_PARAMETERS = 0.01  # of alpha and beta together: a variance beyond a beta distribution's implies none
 DOUBT = 0.5  # of h: where the sum goes on after a suspicion that was none
 
-MEAN, SQUARES, LOGS, REST_LOGS, ALPHA, BETA, CONSTANT, LOW_ALPHA, HIGH_ALPHA, LOW_BETA, HIGH_BETA, SUM = range(12)
+
+# What is known of each series. A record array instead of many arrays: passing each of them to a kernel takes time.
+RECORD = np.dtype(
+    [
+        ("count", np.int64),  # estimates since training began
+        ("mean", np.float64),
+        ("squares", np.float64),  # sum of squared differences from the mean
+        ("logs", np.float64),  # sum of log x
+        ("rest_logs", np.float64),  # sum of log(1 - x)
+        ("alpha", np.float64),  # of the trained distribution
+        ("beta", np.float64),
+        ("log_constant", np.float64),  # the logarithm of its beta function
+        ("low_alpha", np.float64),  # the intervals of confidence
+        ("high_alpha", np.float64),
+        ("low_beta", np.float64),
+        ("high_beta", np.float64),
+        ("ratio_sum", np.float64),  # the cumulative sum of log-likelihood ratios
+    ]
+)
+CHANGE = np.dtype(
+    [
+        ("series", np.int64),
+        ("back", np.int64),  # estimates since the change
+        ("before", np.float64),  # the mean estimate until then
+        ("after", np.float64),  # the mean estimate since then
+        ("strength", np.float64),  # by how many standard errors they differ
+    ]
+)
+
+Records: TypeAlias = NDArray[np.void]
 
 
 class Series(NamedTuple):
     """The state of all series, as kernels share it."""
 
-    sums: Floats  # a row of each of the above, a column a series
-    counts: Integers  # estimates since training began
-    recent: Floats  # the newest estimates of each series, a ring
-    found: Floats  # what changed: series, back, before, after, strength, a column each
-    fitted: Floats  # room for a fit
+    records: Records  # a `RECORD` for each series
+    recent: Floats  # the newest estimates of each series, a ring for each column
+    changes: Records  # a `CHANGE` for each series that changed in the last step
 
 
 class Settings(NamedTuple):
@@ -58,83 +86,90 @@ class Settings(NamedTuple):
 
 @kernel
 def step(series: Series, settings: Settings, estimates: Floats) -> int:
-    """Take in one estimate of each series; returns how many changed."""
-    sums, counts = series.sums, series.counts
+    """Learn one estimate of each series; returns how many series changed, and writes their changes."""
     changed = 0
     last = log = rest_log = 0.0
     for i in range(estimates.size):
         x = estimates[i]
         if math.isnan(x):
             continue
-        if x == sums[MEAN, i] and sums[SQUARES, i] == 0.0 and counts[i] > settings.m:
-            series.recent[counts[i] % RECENT, i] = x  # constant as ever: what hardly ever happens, most of an order
-            counts[i] += 1
+        record = series.records[i]
+        if x == record["mean"] and record["squares"] == 0.0 and record["count"] > settings.m:
+            series.recent[record["count"] % RECENT, i] = x  # constant as ever, as most probabilities of an order are
+            record["count"] += 1
             continue
         if x != last:
             last, log, rest_log = x, math.log(x), math.log(1.0 - x)
         learn(series, i, x, log, rest_log)
-        if counts[i] < settings.m:
+        if record["count"] < settings.m:
             continue
-        mean = sums[MEAN, i]
+        mean = record["mean"]
         proportions = mean * (1.0 - mean)
         least = proportions / settings.k * LEAST_VARIANCE
-        variance = sums[SQUARES, i] / counts[i]
-        if counts[i] == settings.m:
+        variance = record["squares"] / record["count"]
+        if record["count"] == settings.m:
             train(series, settings, i, variance, least)
             continue
         both = max(proportions / max(variance, least) - 1.0, LEAST_PARAMETERS)  # equations 4 and 5
-        alpha, other = both * mean, both * (1.0 - mean)
-        if sums[LOW_ALPHA, i] <= alpha <= sums[HIGH_ALPHA, i] and sums[LOW_BETA, i] <= other <= sums[HIGH_BETA, i]:
+        new_alpha, new_beta = both * mean, both * (1.0 - mean)
+        if (
+            record["low_alpha"] <= new_alpha <= record["high_alpha"]
+            and record["low_beta"] <= new_beta <= record["high_beta"]
+        ):
             continue
-        ratio = (alpha - sums[ALPHA, i]) * log + (other - sums[BETA, i]) * rest_log
-        ratio += sums[CONSTANT, i] - beta.log_beta(alpha, other)
-        sums[SUM, i] = max(0.0, sums[SUM, i] + ratio)
-        if sums[SUM, i] > settings.h:
+        ratio = (new_alpha - record["alpha"]) * log + (new_beta - record["beta"]) * rest_log
+        ratio += record["log_constant"] - beta.log_beta(new_alpha, new_beta)
+        record["ratio_sum"] = max(0.0, record["ratio_sum"] + ratio)
+        if record["ratio_sum"] > settings.h:
             if confirm(series, settings, i, changed):
                 changed += 1
             else:
-                sums[SUM, i] = DOUBT * settings.h
+                record["ratio_sum"] = DOUBT * settings.h
     return changed
 
 
 @inlined
 def learn(series: Series, i: int, x: float, log: float, rest_log: float) -> None:
-    """Add an estimate to the running moments (equations 2 and 3) and to what training needs."""
-    sums, counts = series.sums, series.counts
-    series.recent[counts[i] % RECENT, i] = x
-    counts[i] += 1
-    difference = x - sums[MEAN, i]
-    sums[MEAN, i] += difference / counts[i]
-    sums[SQUARES, i] += difference * (x - sums[MEAN, i])
-    sums[LOGS, i] += log
-    sums[REST_LOGS, i] += rest_log
+    """Add an estimate to the running moments (equations 2 and 3) and to the sums that training needs."""
+    record = series.records[i]
+    series.recent[record["count"] % RECENT, i] = x
+    record["count"] += 1
+    difference = x - record["mean"]
+    record["mean"] += difference / record["count"]
+    record["squares"] += difference * (x - record["mean"])
+    record["logs"] += log
+    record["rest_logs"] += rest_log
 
 
 @kernel
 def train(series: Series, settings: Settings, i: int, variance: float, least: float) -> None:
     """Learn the base distribution of a series; that of constant estimates has the least variance."""
-    sums, count, fitted = series.sums, series.counts[i], series.fitted
-    mean = sums[MEAN, i]
+    record = series.records[i]
+    count, mean = record["count"], record["mean"]
     if variance < least:
         both = mean * (1.0 - mean) / least - 1.0
-        fitted[0], fitted[1] = both * mean, both * (1.0 - mean)
-        fitted[2] = fitted[3] = math.sqrt(2.0 / count)
+        fitted_alpha, fitted_beta = both * mean, both * (1.0 - mean)
+        alpha_error = beta_error = math.sqrt(2.0 / count)
     else:
-        beta.fit(sums[LOGS, i] / count, sums[REST_LOGS, i] / count, mean, variance, count, fitted)
-    alpha_span, beta_span = math.exp(settings.gate * fitted[2]), math.exp(settings.gate * fitted[3])
-    sums[ALPHA, i], sums[LOW_ALPHA, i], sums[HIGH_ALPHA, i] = fitted[0], fitted[0] / alpha_span, fitted[0] * alpha_span
-    sums[BETA, i], sums[LOW_BETA, i], sums[HIGH_BETA, i] = fitted[1], fitted[1] / beta_span, fitted[1] * beta_span
-    sums[CONSTANT, i] = beta.log_beta(fitted[0], fitted[1])
-    sums[SUM, i] = 0.0
+        fitted_alpha, fitted_beta, alpha_error, beta_error = beta.fit(
+            record["logs"] / count, record["rest_logs"] / count, mean, variance, count
+        )
+    alpha_span, beta_span = math.exp(settings.gate * alpha_error), math.exp(settings.gate * beta_error)
+    record["alpha"], record["beta"] = fitted_alpha, fitted_beta
+    record["low_alpha"], record["high_alpha"] = fitted_alpha / alpha_span, fitted_alpha * alpha_span
+    record["low_beta"], record["high_beta"] = fitted_beta / beta_span, fitted_beta * beta_span
+    record["log_constant"] = beta.log_beta(fitted_alpha, fitted_beta)
+    record["ratio_sum"] = 0.0
 
 
 @kernel
 def confirm(series: Series, settings: Settings, i: int, place: int) -> bool:
-    """Find where the change of a series began, and write it down if it is no chance."""
-    sums, found, count = series.sums, series.found, series.counts[i]
+    """Find where the change of a series began, and write it down; returns whether it is more than chance."""
+    record, change = series.records[i], series.changes[place]
+    count, mean = record["count"], record["mean"]
     is_paper = settings.sure == 0.0
     longest = min(settings.nu if is_paper else RECENT, count - 1)
-    total, after = sums[MEAN, i] * count, 0.0
+    total, after = mean * count, 0.0
     best = surest = -1.0
     for back in range(1, longest + 1):
         after += series.recent[(count - back) % RECENT, i]
@@ -142,14 +177,14 @@ def confirm(series: Series, settings: Settings, i: int, place: int) -> bool:
             continue
         mean_after, mean_before = after / back, (total - after) / (count - back)
         between = back * (count - back) / count * (mean_after - mean_before) ** 2
-        within = max((sums[SQUARES, i] - between) / count, sums[MEAN, i] * (1.0 - sums[MEAN, i]) / settings.k)
+        within = max((record["squares"] - between) / count, mean * (1.0 - mean) / settings.k)
         strength = math.sqrt(between / within)
         if min(back, count - back) >= settings.nu:  # the mean of fewer is no normal variable
             surest = max(surest, strength)
         if strength > best:
             best = strength
-            found[0, place], found[1, place], found[2, place] = i, back, mean_before
-            found[3, place], found[4, place] = mean_after, strength
+            change["series"], change["back"], change["strength"] = i, back, strength
+            change["before"], change["after"] = mean_before, mean_after
     return is_paper or surest > settings.sure
 
 
@@ -211,27 +246,23 @@ class BCS(Detector):
             k=self.k,
         )
         self._series = Series(
-            sums=np.zeros((12, series)),
-            counts=np.zeros(series, np.int64),
+            records=np.zeros(series, RECORD),
             recent=np.zeros((RECENT, series)),
-            found=np.zeros((5, series)),
-            fitted=np.zeros(4),
+            changes=np.zeros(series, CHANGE),
         )
 
     def _take(self, estimates: Floats) -> list[Alarm]:
         changed = step(self._series, self._settings, estimates)
-        alarms = []
-        for place in range(changed):
-            which, back, before, after, strength = self._series.found[:, place].tolist()
-            alarms.append(Alarm(int(which), int(back), before, after, strength))
-            self._retrain(int(which), int(back))
+        alarms = [Alarm(*change) for change in self._series.changes[:changed].tolist()]
+        for alarm in alarms:
+            self._retrain(alarm.series, alarm.back)
         return alarms
 
     def _retrain(self, i: int, back: int) -> None:
         """Begin a series anew with its newest estimates, fewer than training takes."""
-        count = int(self._series.counts[i])
-        kept = [self._series.recent[(count - one) % RECENT, i] for one in range(min(back, self.m - 1), 0, -1)]
-        self._series.sums[:, i] = 0.0
-        self._series.counts[i] = 0
+        series = self._series
+        count = int(series.records["count"][i])
+        kept = [series.recent[(count - age) % RECENT, i] for age in range(min(back, self.m - 1), 0, -1)]
+        series.records[i] = 0
         for x in kept:
-            learn(self._series, i, x, math.log(x), math.log(1.0 - x))
+            learn(series, i, x, math.log(x), math.log(1.0 - x))

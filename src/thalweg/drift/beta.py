@@ -1,4 +1,4 @@
-"""The beta distribution: its fit by maximum likelihood, and the functions that this takes, as kernels.
+"""The beta distribution: its fit by maximum likelihood, and the functions that the fit needs, as kernels.
 
 SciPy has all of it, but would have to be imported by every worker, and cannot be called from kernels.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 
 from thalweg.kernels import inlined, kernel
-from thalweg.ordering.types import Floats
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 STIRLING = 5.0  # from here on Stirling's series is exact to 9 digits
@@ -64,17 +63,19 @@ def log_beta(alpha: float, beta: float) -> float:
 
 @inlined
 def stirling_tail(x: float) -> float:
-    """What the logarithm of the gamma function has beyond (x - 1/2) log x - x + log(2 pi)/2."""
+    """The logarithm of the gamma function, less (x - 1/2) log x - x + log(2 pi)/2."""
     square = 1.0 / (x * x)
     return (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / x
 
 
 @kernel
-def fit(mean_log: float, mean_log_rest: float, mean: float, variance: float, count: int, fitted: Floats) -> None:
+def fit(
+    mean_log: float, mean_log_rest: float, mean: float, variance: float, count: int
+) -> tuple[float, float, float, float]:
     """Fit alpha and beta by maximum likelihood, with the standard errors of their logarithms.
 
-    What the likelihood needs of the data are the means of log x and of log(1 - x); mean and variance give the
-    start, by the method of moments. Writes alpha, beta and the two errors.
+    The likelihood depends on the data by the means of log x and of log(1 - x) alone; mean and variance give the
+    start, by the method of moments. Returns alpha, beta and the two errors.
     """
     sum_of_both = max(mean * (1.0 - mean) / variance - 1.0, 0.01)
     alpha, beta = sum_of_both * mean, sum_of_both * (1.0 - mean)
@@ -94,7 +95,4 @@ def fit(mean_log: float, mean_log_rest: float, mean: float, variance: float, cou
     common_slope = trigamma(alpha + beta)
     bend_alpha, bend_beta = trigamma(alpha) - common_slope, trigamma(beta) - common_slope
     determinant = (bend_alpha * bend_beta - common_slope * common_slope) * count
-    fitted[0] = alpha
-    fitted[1] = beta
-    fitted[2] = math.sqrt(bend_beta / determinant) / alpha
-    fitted[3] = math.sqrt(bend_alpha / determinant) / beta
+    return alpha, beta, math.sqrt(bend_beta / determinant) / alpha, math.sqrt(bend_alpha / determinant) / beta

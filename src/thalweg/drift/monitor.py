@@ -49,7 +49,7 @@ class Shift:
     strength: float  # standard errors
 
 
-class Segment(NamedTuple):
+class ProfileSegment(NamedTuple):
     """The segment that is being filled, as kernels share it."""
 
     masks: Integers
@@ -65,7 +65,7 @@ class Segment(NamedTuple):
 
 
 @kernel
-def fill(segment: Segment, masks: Integers, times: Floats, timed: Booleans) -> bool:
+def fill(segment: ProfileSegment, masks: Integers, times: Floats, timed: Booleans) -> bool:
     """Put profile tuples into the segment; there must be room. Returns whether it is full: estimates are then made."""
     start = segment.cursor[FILL]
     for k in range(masks.size):
@@ -86,7 +86,7 @@ def fill(segment: Segment, masks: Integers, times: Floats, timed: Booleans) -> b
 
 
 @kernel
-def close(segment: Segment) -> None:
+def close(segment: ProfileSegment) -> None:
     """Make estimates of a full segment, and empty it."""
     size, entries = segment.masks.size, segment.rows.size
     segment.counts[:] = 0
@@ -147,7 +147,7 @@ class Monitor:
         self.order = tuple(order)
         filters = len(self.order)
         rows, columns = np.diag_indices(filters) if diagonal else np.triu_indices(filters)
-        self.segment = Segment(
+        self.segment = ProfileSegment(
             masks=np.zeros(self.detector.k, np.int64),
             cursor=np.zeros(1, np.int64),
             order=np.array(self.order, np.int64),

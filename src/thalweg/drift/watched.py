@@ -14,33 +14,24 @@ diagonal is known: it is watched, and they never rest. (docs/decisions/0012)
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from thalweg.drift.detector import Detector
-from thalweg.drift.monitor import Kind, Monitor, Segment, Shift, fill
+from thalweg.drift.monitor import Kind, Monitor, ProfileSegment, Shift, fill
 from thalweg.drift.regimes import LONGEST, Regime, Regimes
 from thalweg.kernels import kernel
 from thalweg.ordering import sampling
-from thalweg.ordering.a_greedy import AGreedy, correct, violation
-from thalweg.ordering.independent import Independent
-from thalweg.ordering.matrix_view import FULL, ROW, recount
-from thalweg.ordering.once import Once
-from thalweg.ordering.policy import CHANGES, Policy, State, want_rest
-from thalweg.ordering.profile import COUNT, SEEN, START, Batch, Window, insert
-from thalweg.ordering.sampling import FULL as FULL_PROBABILITY
-from thalweg.ordering.sampling import HOLD, PROBABILITY
-from thalweg.ordering.types import Integers
+from thalweg.ordering.policy import CHANGES, SEEN, Batch, Integers, Policy, ProcessingCounts, ProfileWindow, insert
+from thalweg.ordering.profile import COUNT, START
+from thalweg.ordering.sampling import Sampler
 
 TRAINING = 20  # segments that are learnt before detection begins: the m of bcs-change-detection-2012
 ENOUGH = 50  # profile tuples by which a regime can be recognised
-SHAPES = {AGreedy: FULL, Independent: ROW}  # the policies that evaluate a profiled tuple on everything
 
 
 class Phase(Enum):
@@ -71,20 +62,10 @@ class Drift:
 
 
 @kernel
-def collect(window: Window, segment: Segment, batch: Batch) -> bool:
+def collect(window: ProfileWindow, segment: ProfileSegment, batch: Batch) -> bool:
     """Put profile tuples into a window and into a segment; returns whether the segment is full."""
     insert(window, batch)
     return fill(segment, batch.masks, batch.times, batch.timed)
-
-
-@kernel
-def settle(window: Window, state: State) -> None:
-    """Correct A-Greedy's order until nothing violates the greedy invariant."""
-    position = violation(window, state, state.order.size)
-    while position >= 0:
-        correct(window, state, position)
-        position = violation(window, state, state.order.size)
-    want_rest(state.order, state.wanted)
 
 
 class Watched(Policy):
@@ -140,9 +121,9 @@ class Watched(Policy):
         self.detector = detector
         self.changes: deque[Drift] = deque(maxlen=log)
         self.detected = 0  # changes, also those that `changes` no longer holds
-        self.moved = False
+        self.saw_change = False
         self.phase = Phase.LEARNING
-        self.monitor = Monitor(self.order, detector, diagonal=not self._profiles_all)
+        self.monitor = Monitor(self.order, detector, diagonal=not self.policy.profiles_all_filters)
         self._regimes = Regimes(self.filters, remember)
         self._regime: Regime | None = None  # the one that has returned and lasts
         self._left: int | None = None  # the number of the one that ended last
@@ -152,22 +133,22 @@ class Watched(Policy):
         self._learnt = 0  # profile tuples since the last change
         self._fresh = 0  # and since the last analysis
 
-    def observe(self, evaluated: ArrayLike, dropped: ArrayLike, seconds: ArrayLike) -> bool:
+    def _observe(self, counts: ProcessingCounts) -> bool:
         """Let the policy learn from ordinary processing, which sees abrupt changes before any detector does."""
-        changed = self.policy.observe(evaluated, dropped, seconds)
-        self.moved = self.policy.moved
+        changed = self.policy._observe(counts)  # noqa: SLF001 - as in `_let_learn`
+        self.saw_change = self.policy.saw_change
         return changed
+
+    def share_sampler(self, sampler: Sampler) -> None:
+        """Let a sampler that other policies use too choose which tuples to profile."""
+        self.sampler = sampler
+        self.policy.share_sampler(sampler)
 
     def forget(self) -> None:
         """Throw the profile away, as whoever runs the policy knows that it is out of date, and learn anew."""
         self.policy.forget()
         self.phase, self._room, self._learnt, self._fresh = Phase.LEARNING, self.detector.k, 0, 0
         self._regime, self._is_logged = None, False
-
-    @property
-    def _profiles_all(self) -> bool:
-        """Whether a profiled tuple is evaluated on all filters."""
-        return type(self.policy) in SHAPES
 
     @property
     def _training(self) -> int:
@@ -193,7 +174,7 @@ class Watched(Policy):
         if self.phase is Phase.RESTING:
             is_full = collect(self.profile.arrays, self.monitor.segment, piece)
             shifts = self.monitor.filled(size, is_full=is_full)
-        elif self.phase is Phase.LEARNING and self._settles and self._is_logged:
+        elif self.phase is Phase.LEARNING and self.policy.can_settle and self._is_logged:
             insert(self.profile.arrays, piece)
         else:
             self._let_learn(piece)
@@ -213,7 +194,7 @@ class Watched(Policy):
         if self.phase is Phase.LEARNING:
             if self._is_logged and 2 * self._fresh >= self._learnt:
                 self._recognise()
-                if self._settles:
+                if self.policy.can_settle:
                     self._settle()
             if self._learnt >= self._training:
                 if self._is_logged:
@@ -225,32 +206,26 @@ class Watched(Policy):
             else:
                 self._follow()
         elif 2 * self._fresh >= max(len(self.profile), self._training):
-            if self._settles and len(self.profile) < self.profile.window:
+            if self.policy.can_settle and len(self.profile) < self.profile.window:
                 self._settle()
             else:
-                self._recount()
+                self.policy.recount_view()
             self.phase = Phase.ANALYSING
 
-    @property
-    def _settles(self) -> bool:
-        """Whether the policy can analyse its window as it is, and not only with another profile tuple."""
-        return type(self.policy) is AGreedy
-
     def _settle(self) -> None:
-        """Analyse a window that has doubled: that is seldom, so smaller gains may be taken without thrashing."""
-        self._recount()
-        settle(self.profile.arrays, self.state._replace(alpha=math.sqrt(self.state.alpha)))
+        """Analyse a window that has doubled, all at once."""
+        self.policy.settle()
         self._fresh = 0
 
     def _rest(self) -> None:
-        self.phase = Phase.RESTING if self._profiles_all else Phase.ANALYSING
+        self.phase = Phase.RESTING if self.policy.profiles_all_filters else Phase.ANALYSING
         self._fresh = 0
 
     def _follow(self) -> None:
         """Watch the order as it is now, with what the window tells of its probabilities."""
-        self.monitor.follow(self.order, diagonal=not self._profiles_all)
+        self.monitor.follow(self.order, diagonal=not self.policy.profiles_all_filters)
         self._rest()
-        if self._profiles_all:
+        if self.policy.profiles_all_filters:
             segments = min(self._learnt, len(self.profile), self._training) // self.detector.k
             known = self._newest(segments * self.detector.k)
             self.monitor.update(known.masks, known.times, known.timed)
@@ -259,9 +234,9 @@ class Watched(Policy):
         """Drop what is out of date, and begin to learn anew."""
         surest = max(shifts, key=lambda shift: shift.strength)
         order, back, size = self.order, self.monitor.seen - surest.at, len(self.profile)
-        kept = min(back, size) if not isinstance(self.policy, Once) else 0
+        kept = 0 if self.policy.decides_once else min(back, size)
         ended = self._newest(min(self._learnt, size, kept + LONGEST))
-        if self._profiles_all and ended.masks.size - kept >= self._training:
+        if self.policy.profiles_all_filters and ended.masks.size - kept >= self._training:
             self._left = self._regimes.remember(ended.masks[: ended.masks.size - kept], self._regime)
         self._regime = None
         self._restart(kept)
@@ -290,7 +265,7 @@ class Watched(Policy):
 
     def _recognise(self) -> None:
         """Reuse the profile of an earlier regime if it has returned."""
-        if self._regime or not self._profiles_all or not ENOUGH <= self._learnt <= len(self.profile):
+        if self._regime or not self.policy.profiles_all_filters or not ENOUGH <= self._learnt <= len(self.profile):
             return
         self._regime = self._regimes.recognise(self._newest(self._learnt).masks, but=self._left)
         if self._regime:
@@ -305,24 +280,22 @@ class Watched(Policy):
         window.clear()
         self.state.counts[:] = 0
         cursor[SEEN] -= size  # they are not new
-        if isinstance(self.policy, Once):  # it decides again when it has seen a window
-            cursor[SEEN] = 0
-            want_rest(self.state.order, self.state.wanted)
+        self.policy.start_over()
         if earlier is not None:
             untimed, seen = np.full((earlier.size, self.filters), np.nan), int(cursor[SEEN])
             stamps = np.full(earlier.size, kept.stamps[0])
             insert(window.arrays, Batch(earlier, untimed, np.zeros(earlier.size, np.bool_), stamps))
             cursor[SEEN] = seen
-        if not self._profiles_all:
+        if not self.policy.profiles_all_filters:
             self._let_learn(kept)
             return
         # An order made of the first few would be of no use, so they are counted at once.
-        analysed = 0 if self._settles else min(size, self.detector.k)
+        analysed = 0 if self.policy.can_settle else min(size, self.detector.k)
         insert(window.arrays, _part(kept, 0, size - analysed))
-        if self._settles:
+        if self.policy.can_settle:
             self._settle()
         else:
-            self._recount()
+            self.policy.recount_view()
             self._let_learn(_part(kept, size - analysed, size))
 
     def _newest(self, size: int) -> Batch:
@@ -331,17 +304,12 @@ class Watched(Policy):
         slots = (window.cursor[START] + window.cursor[COUNT] - size + np.arange(size)) % window.masks.size
         return Batch(window.masks[slots], window.times[slots], window.timed[slots], window.stamps[slots])
 
-    def _recount(self) -> None:
-        """Bring the policy's matrix view up to date with its window, after it rested."""
-        recount(self.state.counts, self.state.order, SHAPES[type(self.policy)], 0, self.profile.arrays)
-
     def _profile_fully(self) -> None:
         """Let an adaptive drop-profiling probability be the full one until the window is full."""
-        arrays = self.sampler.arrays
-        if self.sampler.adaptive and arrays.probability[PROBABILITY] < arrays.probability[FULL_PROBABILITY]:
-            arrays.probability[PROBABILITY] = arrays.probability[FULL_PROBABILITY]
-            arrays.counters[HOLD] = self.profile.seen + self.profile.window
-            sampling.next_gap(arrays, self.random.random())
+        sampler = self.sampler
+        if sampler.adaptive and sampler.probability < sampler.full_probability:
+            sampler.use(sampler.full_probability, until=self.profile.seen + self.profile.window)
+            sampling.next_gap(sampler.arrays, self.random.random())
 
 
 def _part(batch: Batch, start: int, stop: int) -> Batch:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg.joinorder.cost import Cost, Measure, Prices, order_cost
+from thalweg.joinorder.cost import Cost, Measure, order_cost
 from thalweg.joinorder.dmjoin import DMJoin
 from thalweg.joinorder.drop_probing import DropProbing
 from thalweg.joinorder.exhaustive import Exhaustive
@@ -16,7 +16,7 @@ from thalweg.joinorder.f_greedy import FGreedy
 from thalweg.joinorder.fab import FAB
 from thalweg.joinorder.generate import random_graph
 from thalweg.joinorder.global_impact import GlobalImpact
-from thalweg.joinorder.graph import JoinGraph, Predicate, Shape, Stream
+from thalweg.joinorder.graph import GraphShape, JoinGraph, JoinPredicate, JoinStream
 from thalweg.joinorder.planner import Orders, Planner
 from thalweg.joinorder.q_aware import QAware
 from thalweg.joinorder.sifting import Sifting
@@ -59,18 +59,17 @@ __all__ = [
     "Exhaustive",
     "FGreedy",
     "GlobalImpact",
+    "GraphShape",
     "JoinExplanation",
     "JoinGraph",
+    "JoinPredicate",
+    "JoinStream",
     "Measure",
     "Orders",
     "Planner",
-    "Predicate",
-    "Prices",
     "QAware",
-    "Shape",
     "Sifting",
     "Steady",
-    "Stream",
     "TreeOpt",
     "explain",
     "order_cost",

@@ -38,15 +38,6 @@ class Measure(StrEnum):
 
 
 @dataclass(frozen=True)
-class Prices:
-    """What the units of the cost model cost: inserting, purging, and one unit of the measure of probes."""
-
-    insert: float = 1.0
-    purge: float = 1.0
-    probe: float = 1.0
-
-
-@dataclass(frozen=True)
 class Cost:
     """The cost of one stream's new tuples, a second (equation 1)."""
 
@@ -60,9 +51,7 @@ class Cost:
         return self.insert + self.purge + self.probe
 
 
-def order_cost(
-    graph: JoinGraph, order: Iterable[str], measure: Measure | str = Measure.TUPLES, prices: Prices | None = None
-) -> Cost:
+def order_cost(graph: JoinGraph, order: Iterable[str], measure: Measure | str = Measure.TUPLES) -> Cost:
     """The cost of processing a stream's new tuples in a probe order, which begins with the stream itself.
 
     The paper's section 3.2: joined with S3 first, the tuples of S1 become some 1057 a second.
@@ -78,9 +67,7 @@ def order_cost(
     if sorted(sequence) != list(range(len(graph.streams))):
         raise ValueError(f"an order names each of the streams {', '.join(graph.names)} once")
     rate = graph.streams[sequence[0]].rate
-    price = prices or Prices()
-    probe = probe_cost(graph, sequence, measure)
-    return Cost(rate * price.insert, rate * price.purge, probe * price.probe)
+    return Cost(insert=rate, purge=rate, probe=probe_cost(graph, sequence, measure))
 
 
 def probe_cost(graph: JoinGraph, sequence: Sequence[int], measure: Measure | str = Measure.TUPLES) -> float:

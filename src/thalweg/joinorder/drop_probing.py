@@ -14,22 +14,14 @@ look, but takes selectivities to be independent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
 from thalweg.joinorder.cost import Measure, model
-from thalweg.joinorder.graph import JoinGraph, present
-from thalweg.joinorder.text import Attribute
+from thalweg.joinorder.graph import JoinGraph
 from thalweg.joinorder.tree_opt import spanning_tree
 from thalweg.ordering import Policy, policy
-from thalweg.ordering.types import Booleans, Integers
-
-Sample = Mapping[str, ArrayLike]  # attributes of a stream's tuples
 
 
 @dataclass(frozen=True)
@@ -91,56 +83,3 @@ class DropProbing:
     def order(self, learner: Policy) -> tuple[str, ...]:
         """A policy's order, as streams: what `Orders` gives, without a Cartesian product."""
         return tuple(self.filters[one] for one in learner.order)
-
-    def masks(self, tuples: Sample, windows: Mapping[str, Sample]) -> Integers:
-        """The drop mask of each tuple of the stream: bit i is set if the path to filter i's stream drops it.
-
-        >>> probing = DropProbing(JoinGraph.from_text("A.k = B.k AND B.l = C.l"), "A")
-        >>> windows = {"B": {"k": [1, 2], "l": [7, 8]}, "C": {"l": [8]}}
-        >>> [f"{mask:02b}" for mask in probing.masks({"k": [1, 2, 3]}, windows).tolist()]
-        ['10', '00', '11']
-        """
-        samples = {**windows, self.stream: tuples}
-        masks = np.zeros(max((np.size(each) for each in tuples.values()), default=0), np.int64)
-        for number, name in enumerate(self.filters):
-            child, alive = name, np.ones((), np.bool_)  # which of the stream's tuples lead to the end of the path: all
-            while child != self.stream:
-                child, alive = self.parents[child], self._matched(samples, self.parents[child], child, alive)
-            masks |= np.where(alive, 0, 1 << number)
-        return masks
-
-    def _matched(self, samples: Mapping[str, Sample], parent: str, child: str, alive: Booleans) -> Booleans:
-        """Which tuples of the parent have a match among those of the child that are alive."""
-        pairs = [
-            (one.equality.left, one.equality.right)
-            for one in self.graph.predicates
-            if one.equality and {one.left, one.right} == {parent, child}
-        ]
-        if not pairs:
-            raise ValueError(
-                f"the predicate between {parent} and {child} is no equality of attributes, like 'A.k = B.k'"
-            )
-        own = [left if left.stream == parent else right for left, right in pairs]
-        others = [left if left.stream == child else right for left, right in pairs]
-        keys, among = _keys([_column(samples, one) for one in own], [_column(samples, one) for one in others])
-        return np.isin(keys, among[np.broadcast_to(alive, among.shape)])
-
-
-def _column(samples: Mapping[str, Sample], attribute: Attribute) -> NDArray[np.generic]:
-    sample = samples.get(attribute.stream, {})
-    if attribute.name not in sample:
-        raise ValueError(f"the tuples of {attribute.stream} have no {attribute.name!r}; they have {sorted(sample)}")
-    return np.asarray(sample[attribute.name])
-
-
-def _keys(left: Sequence[NDArray[np.generic]], right: Sequence[NDArray[np.generic]]) -> tuple[Integers, Integers]:
-    """One number for each tuple on either side, the same for tuples whose columns are; NaN and None match nothing."""
-    size = left[0].size
-    keys, known = np.zeros(size + right[0].size, np.int64), np.ones(size + right[0].size, np.bool_)
-    for column, other in zip(left, right, strict=True):
-        both = np.concatenate([column, other])
-        known &= present(both)
-        numbers = np.zeros(both.size, np.int64)
-        numbers[known] = np.unique(both[known], return_inverse=True)[1]
-        keys = np.unique(keys * both.size + numbers, return_inverse=True)[1]
-    return np.where(known[:size], keys[:size], -1), np.where(known[size:], keys[size:], -2)

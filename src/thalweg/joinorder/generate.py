@@ -6,14 +6,14 @@ from itertools import combinations
 
 import numpy as np
 
-from thalweg.joinorder.graph import JoinGraph, Predicate, Shape, Stream
+from thalweg.joinorder.graph import GraphShape, JoinGraph, JoinPredicate, JoinStream
 
 RATES = (1.0, 100.0)  # tuples a second, section 3.3
 SELECTIVITIES = (0.01, 1.0)  # the paper says "random"
 
 
 def random_graph(
-    shape: Shape | str,
+    shape: GraphShape | str,
     streams: int,
     random: np.random.Generator,
     rates: tuple[float, float] = RATES,
@@ -34,28 +34,28 @@ def random_graph(
     names = [f"R{number + 1}" for number in range(streams)]
     drawn = random.uniform(*rates, streams).tolist()
     return JoinGraph(
-        tuple(Stream(name, rate, window) for name, rate in zip(names, drawn, strict=True)),
+        tuple(JoinStream(name, rate, window) for name, rate in zip(names, drawn, strict=True)),
         tuple(
-            Predicate(names[left], names[right], random.uniform(*selectivities))
-            for left, right in random_edges(Shape(shape), streams, random)
+            JoinPredicate(names[left], names[right], random.uniform(*selectivities))
+            for left, right in random_edges(GraphShape(shape), streams, random)
         ),
     )
 
 
-def random_edges(shape: Shape, streams: int, random: np.random.Generator) -> list[tuple[int, int]]:
+def random_edges(shape: GraphShape, streams: int, random: np.random.Generator) -> list[tuple[int, int]]:
     """Pairs of streams that form the shape; of the random ones every labelled tree grows from earlier streams."""
     every = list(combinations(range(streams), 2))
     match shape:
-        case Shape.LINEAR:
+        case GraphShape.LINEAR:
             return [(one - 1, one) for one in range(1, streams)]
-        case Shape.STAR:
+        case GraphShape.STAR:
             return [(0, one) for one in range(1, streams)]
-        case Shape.COMPLETE:
+        case GraphShape.COMPLETE:
             return every
-        case Shape.DISCONNECTED:
+        case GraphShape.DISCONNECTED:
             return [(one - 1, one) for one in range(1, streams - 1)]
     tree = [(int(random.integers(one)), one) for one in range(1, streams)]
-    if shape is Shape.ACYCLIC:
+    if shape is GraphShape.ACYCLIC:
         return tree
     rest = sorted(set(every) - set(tree))
     more = random.choice(len(rest), random.integers(1, len(rest) + 1), replace=False).tolist() if rest else []

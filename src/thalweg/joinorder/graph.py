@@ -1,7 +1,7 @@
 """The join graph: streams with rate and window, predicates with selectivity, and the shape they form.
 
-Built from statistics, from the text of a join condition, or from samples of the streams. Selectivities are those of
-independent predicates (q-aware-join-ordering-2009, section 2.1): several between two streams multiply. Equalities that
+Built from statistics or from the text of a join condition. Predicates are taken to be independent
+(q-aware-join-ordering-2009, section 2.1): the selectivities of several between two streams multiply. Equalities that
 follow from one another are the exception: of `R1.a = R2.a`, `R2.a = R3.a` and `R1.a = R3.a` only two count, those
 with the greatest selectivities (`JoinGraph.counted`, decision 0015).
 """
@@ -18,7 +18,6 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from thalweg.joinorder.text import Equalities, Equality, chosen, classes, parse_condition, reduced
 from thalweg.ordering.types import Booleans, Floats
@@ -26,7 +25,7 @@ from thalweg.ordering.types import Booleans, Floats
 DEFAULT_SELECTIVITY = 0.1  # of an equality nobody knows anything about, since System R
 
 
-class Shape(StrEnum):
+class GraphShape(StrEnum):
     """What a join graph looks like; the first that fits (two streams are linear, a triangle is complete)."""
 
     DISCONNECTED = "disconnected"
@@ -38,7 +37,7 @@ class Shape(StrEnum):
 
 
 @dataclass(frozen=True)
-class Stream:
+class JoinStream:
     """A stream: tuples a second, and for how many seconds each is kept."""
 
     name: str
@@ -54,7 +53,7 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class Predicate:
+class JoinPredicate:
     """A join predicate between two streams, and which share of all pairs of tuples it holds for."""
 
     left: str
@@ -94,8 +93,8 @@ class JoinGraph:
        └─ 0.1 ─ R2  40/s × 1 s
     """
 
-    streams: tuple[Stream, ...]
-    predicates: tuple[Predicate, ...]
+    streams: tuple[JoinStream, ...]
+    predicates: tuple[JoinPredicate, ...]
 
     def __post_init__(self) -> None:
         if not self.streams:
@@ -119,12 +118,12 @@ class JoinGraph:
         """A join graph from known numbers; several selectivities for one pair are several predicates.
 
         >>> JoinGraph.from_statistics({"A": 1.0, "B": 2.0}, {("A", "B"): 0.5}, windows={"A": 10.0, "B": 60.0}).shape
-        <Shape.LINEAR: 'linear'>
+        <GraphShape.LINEAR: 'linear'>
         """
         return cls(
-            tuple(Stream(name, rate, _of(windows, name, "window")) for name, rate in rates.items()),
+            tuple(JoinStream(name, rate, _of(windows, name, "window")) for name, rate in rates.items()),
             tuple(
-                Predicate(left, right, one)
+                JoinPredicate(left, right, one)
                 for (left, right), each in selectivities.items()
                 for one in ([each] if isinstance(each, int | float) else each)
             ),
@@ -148,10 +147,10 @@ class JoinGraph:
         >>> text = "R1.pid = R2.pid AND R2.pid = R3.pid"
         >>> JoinGraph.from_text(text, rates={"R1": 5, "R2": 7, "R3": 9}, selectivities={
         ...     "R1.pid = R2.pid": 0.1, "R3.pid = R2.pid": 0.2}).shape
-        <Shape.LINEAR: 'linear'>
+        <GraphShape.LINEAR: 'linear'>
         >>> closed = JoinGraph.from_text(text, equalities="closed")
         >>> closed.shape, len(closed.predicates)
-        (<Shape.COMPLETE: 'complete'>, 3)
+        (<GraphShape.COMPLETE: 'complete'>, 3)
         """
         written = parse_condition(condition)
         wanted = chosen(written, equalities)
@@ -160,43 +159,9 @@ class JoinGraph:
             for stream, _ in one:
                 _known(stream, names)
         return cls(
-            tuple(Stream(name, _of(rates, name, "rate"), _of(windows, name, "window")) for name in names),
+            tuple(JoinStream(name, _of(rates, name, "rate"), _of(windows, name, "window")) for name in names),
             tuple(_predicates(wanted, written, selectivities)),
         )
-
-    @classmethod
-    def from_samples(
-        cls,
-        samples: Mapping[str, Mapping[str, ArrayLike]],
-        condition: str,
-        seconds: float = 1.0,
-        windows: float | Mapping[str, float] = 1.0,
-        equalities: Equalities | str = Equalities.REDUCED,
-    ) -> Self:
-        """A join graph estimated from samples: for each stream, the join keys that arrived within some seconds.
-
-        A pair of samples without a match counts as half a match, because a predicate is not impossible for not
-        having been seen to hold. NaN and None match nothing.
-
-        >>> samples = {"R1": {"pid": [1, 2, 3, 4]}, "R2": {"pid": [1, 1, 2, 9, 9]}}
-        >>> graph = JoinGraph.from_samples(samples, "R1.pid = R2.pid", seconds=2.0)
-        >>> graph.streams[1].rate, graph.predicates[0].selectivity
-        (2.5, 0.15)
-        """
-        if not 0.0 < seconds < math.inf:
-            raise ValueError(f"samples span a number of seconds above 0, not {seconds}")
-        wanted = chosen(parse_condition(condition), equalities)
-        columns: dict[tuple[str, str], NDArray[np.generic]] = {}
-        for one in wanted:
-            for stream, name in one:
-                attributes = samples[_known(stream, list(samples))]
-                if name not in attributes:
-                    raise ValueError(f"the sample of {stream} has no attribute {name!r}; it has {sorted(attributes)}")
-                columns[stream, name] = np.asarray(attributes[name])
-        predicates = tuple(_predicate(one, match_share(columns[one.left], columns[one.right])) for one in wanted)
-        rows = {name: _rows(name, each) for name, each in samples.items()}
-        streams = (Stream(name, rows[name] / seconds, _of(windows, name, "window")) for name in samples)
-        return cls(tuple(streams), predicates)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -238,22 +203,22 @@ class JoinGraph:
         return sum(parent < 0 for _, parent, _ in self._walk()) == 1
 
     @cached_property
-    def shape(self) -> Shape:
+    def shape(self) -> GraphShape:
         """Linear, star, acyclic, cyclic, complete or disconnected."""
         degrees = self.adjacent.sum(axis=0)
         streams, edges = len(self.streams), int(degrees.sum()) // 2
         if not self.connected:
-            return Shape.DISCONNECTED
+            return GraphShape.DISCONNECTED
         if edges == streams - 1:
             if degrees.max() <= 2:  # noqa: PLR2004 - a path has at most two neighbours everywhere
-                return Shape.LINEAR
-            return Shape.STAR if degrees.max() == streams - 1 else Shape.ACYCLIC
-        return Shape.COMPLETE if edges == streams * (streams - 1) // 2 else Shape.CYCLIC
+                return GraphShape.LINEAR
+            return GraphShape.STAR if degrees.max() == streams - 1 else GraphShape.ACYCLIC
+        return GraphShape.COMPLETE if edges == streams * (streams - 1) // 2 else GraphShape.CYCLIC
 
     @property
     def acyclic(self) -> bool:
         """Whether the predicates form one tree."""
-        return self.shape in {Shape.LINEAR, Shape.STAR, Shape.ACYCLIC}
+        return self.shape in {GraphShape.LINEAR, GraphShape.STAR, GraphShape.ACYCLIC}
 
     @cached_property
     def redundant(self) -> bool:
@@ -261,7 +226,7 @@ class JoinGraph:
         equalities = [one.equality for one in self.predicates if one.equality]
         return len(reduced(equalities)) < len(equalities)
 
-    def counted(self, streams: frozenset[str]) -> tuple[Predicate, ...]:
+    def counted(self, streams: frozenset[str]) -> tuple[JoinPredicate, ...]:
         """The predicates that decide how many tuples a join of some streams makes.
 
         Of equalities that follow from one another as many count as say the same, and of these the ones with the
@@ -276,9 +241,9 @@ class JoinGraph:
         """
         return _counted(one for one in self.predicates if one.left in streams and one.right in streams)
 
-    def _counted_between_pairs(self) -> Iterator[Predicate]:
+    def _counted_between_pairs(self) -> Iterator[JoinPredicate]:
         """What counts for each two streams."""
-        pairs: dict[frozenset[str], list[Predicate]] = {}
+        pairs: dict[frozenset[str], list[JoinPredicate]] = {}
         for one in self.predicates:
             pairs.setdefault(frozenset((one.left, one.right)), []).append(one)
         for between in pairs.values():
@@ -362,33 +327,11 @@ class JoinGraph:
                     waiting += [(depth + 1, one, other) for other in reversed(neighbours[one])]
 
 
-def match_share(left: ArrayLike, right: ArrayLike) -> float:
-    """Which share of all pairs of keys are equal; half a pair if none is.
-
-    >>> match_share(["a", "b"], ["b", "b", "c"]), match_share([1], [2, 3])
-    (0.3333333333333333, 0.25)
-    """
-    first, second = np.asarray(left), np.asarray(right)
-    if not first.size or not second.size:
-        raise ValueError("a sample without keys says nothing about a selectivity; sample for longer")
-    keys, counts = np.unique(first[present(first)], return_counts=True)
-    others, other_counts = np.unique(second[present(second)], return_counts=True)
-    _, here, there = np.intersect1d(keys, others, assume_unique=True, return_indices=True)
-    matches = float(counts[here] @ other_counts[there])
-    return max(matches, 0.5) / (first.size * second.size)
-
-
-def present(keys: NDArray[np.generic]) -> Booleans:
-    """Which keys are neither NaN nor None."""
-    same: Booleans = np.asarray(keys == keys, np.bool_)  # noqa: PLR0124 - NaN is what does not equal itself
-    return same & (keys != None) if keys.dtype == object else same  # noqa: E711 - element by element
-
-
-def _counted(predicates: Iterable[Predicate]) -> tuple[Predicate, ...]:
+def _counted(predicates: Iterable[JoinPredicate]) -> tuple[JoinPredicate, ...]:
     return _without_redundant(sorted(predicates, key=lambda one: -one.selectivity))
 
 
-def _without_redundant(predicates: Sequence[Predicate]) -> tuple[Predicate, ...]:
+def _without_redundant(predicates: Sequence[JoinPredicate]) -> tuple[JoinPredicate, ...]:
     """Those that do not follow from the ones before."""
     waiting = list(reversed(reduced(one.equality for one in predicates if one.equality)))
     kept = []
@@ -403,7 +346,7 @@ def _without_redundant(predicates: Sequence[Predicate]) -> tuple[Predicate, ...]
 
 def _predicates(
     wanted: Sequence[Equality], written: Sequence[Equality], selectivities: float | Mapping[str, float]
-) -> Iterator[Predicate]:
+) -> Iterator[JoinPredicate]:
     known: dict[Equality, float] = {}
     if isinstance(selectivities, Mapping):
         for text, selectivity in selectivities.items():
@@ -422,17 +365,8 @@ def _predicates(
         yield _predicate(one, selectivity)
 
 
-def _predicate(equality: Equality, selectivity: float) -> Predicate:
-    return Predicate(equality.left.stream, equality.right.stream, selectivity, str(equality), equality)
-
-
-def _rows(name: str, sample: Mapping[str, ArrayLike]) -> int:
-    """How many tuples a sample holds."""
-    lengths = {attribute: np.size(keys) for attribute, keys in sample.items()}
-    if len(set(lengths.values())) > 1:
-        listed = ", ".join(f"{length} of {attribute}" for attribute, length in lengths.items())
-        raise ValueError(f"the sample of {name} holds {listed}; give each of its tuples a value for every attribute")
-    return max(lengths.values(), default=0)
+def _predicate(equality: Equality, selectivity: float) -> JoinPredicate:
+    return JoinPredicate(equality.left.stream, equality.right.stream, selectivity, str(equality), equality)
 
 
 def _streams(equalities: Sequence[Equality]) -> list[str]:

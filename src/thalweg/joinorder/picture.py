@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from thalweg.joinorder.graph import JoinGraph, Shape
+from thalweg.joinorder.graph import GraphShape, JoinGraph
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,14 +50,14 @@ def places(graph: JoinGraph) -> Floats:
     """
     streams = len(graph.streams)
     degrees = graph.adjacent.sum(axis=0)
-    if graph.shape is Shape.LINEAR:
+    if graph.shape is GraphShape.LINEAR:
         order = [int(degrees.argmin())]
         while len(order) < streams:
             order += [one for one in np.flatnonzero(graph.adjacent[order[-1]]).tolist() if one not in order]
         where = np.zeros((streams, 2))
         where[order, 0] = np.arange(streams)
         return where
-    hub = int(degrees.argmax()) if graph.shape is Shape.STAR else -1
+    hub = int(degrees.argmax()) if graph.shape is GraphShape.STAR else -1
     angles = np.linspace(0.5 * np.pi, -1.5 * np.pi, streams - (hub >= 0), endpoint=False)
     circle = np.column_stack([np.cos(angles), np.sin(angles)])
     return np.insert(circle, hub, 0.0, axis=0) if hub >= 0 else circle

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from thalweg.joinorder.cost import Cost, Measure, Prices, order_cost
+from thalweg.joinorder.cost import Cost, Measure, order_cost
 from thalweg.joinorder.graph import JoinGraph
 from thalweg.kernels import JOINORDER, count_handled
 from thalweg.ordering.types import Booleans, Integers
@@ -41,9 +41,9 @@ class Orders:
         """What all probes cost a second (equation 3, the part that depends on the orders)."""
         return sum(self.costs)
 
-    def cost(self, name: str, prices: Prices | None = None) -> Cost:
+    def cost(self, name: str) -> Cost:
         """What a stream's new tuples cost a second: inserts, purges and probes."""
-        return order_cost(self.graph, (name, *self[name]), self.measure, prices)
+        return order_cost(self.graph, (name, *self[name]), self.measure)
 
     def __str__(self) -> str:
         lines = (f"{name} → {' → '.join(self[name])}" for name in self.graph.names)

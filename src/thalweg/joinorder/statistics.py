@@ -53,7 +53,7 @@ def graph_of(data: object) -> JoinGraph:
     """The join graph of the file's content.
 
     >>> graph_of({"rates": {"A": 5, "B": 7, "C": 9}, "selectivities": {"A B": 0.1, "B C": [0.5, 0.2]}}).shape
-    <Shape.LINEAR: 'linear'>
+    <GraphShape.LINEAR: 'linear'>
     >>> graph_of({"rates": {"A": 5, "B": 7}, "selectivities": {"A.k = B.k": 0.1}, "windows": 60}).sizes.tolist()
     [300.0, 420.0]
     """

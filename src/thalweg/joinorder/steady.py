@@ -25,7 +25,7 @@ from thalweg.joinorder.q_aware import QAware
 from thalweg.ordering.types import Floats, Integers
 
 DRAWS = 32  # plausible statistics; they give a standard error to about an eighth
-LEAST_COUNT = 0.5  # a count of nothing is half a count, as in `match_share`
+LEAST_COUNT = 0.5  # a count of 0 is taken for half a count: what was not seen yet is not impossible
 
 
 class Steady:

@@ -253,7 +253,7 @@ class Adaptation:
             learner.observe(
                 seen[PROBED], seen[PROBED] - seen[PASSED], (seen[PROBED] + seen[VISITED]).astype(np.float64)
             )
-            if learner.moved:
+            if learner.saw_change:
                 learner.forget()
 
     def _report(self, statistics: Statistics) -> None:

@@ -15,7 +15,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from thalweg.joinorder import JoinGraph, Predicate, Stream
+from thalweg.joinorder import JoinGraph, JoinPredicate, JoinStream
 from thalweg.joinorder.graph import DEFAULT_SELECTIVITY
 from thalweg.joinorder.text import Attribute, Equality
 
@@ -105,7 +105,7 @@ class JoinQuery:
     >>> query.result_schema.names
     ['key', 'a', 'c']
     >>> query.graph().shape
-    <Shape.COMPLETE: 'complete'>
+    <GraphShape.COMPLETE: 'complete'>
     """
 
     inputs: tuple[Input, ...]
@@ -200,7 +200,7 @@ class JoinQuery:
         streams = []
         for name in self.names:
             rate = (rates or {}).get(name, 1.0)
-            streams.append(Stream(name, rate, (sizes or {}).get(name, rate) / rate))
+            streams.append(JoinStream(name, rate, (sizes or {}).get(name, rate) / rate))
         predicates = []
         for (left, right), key in self.pairs.items():
             # What is known is of all equalities between the two; each has its part in it.
@@ -209,7 +209,7 @@ class JoinQuery:
                 ends = sorted(Attribute(name, self.key_columns[name][number][0]) for name in (left, right))
                 equality = Equality(*ends)
                 predicates.append(
-                    Predicate(equality.left.stream, equality.right.stream, share, str(equality), equality)
+                    JoinPredicate(equality.left.stream, equality.right.stream, share, str(equality), equality)
                 )
         return JoinGraph(tuple(streams), tuple(predicates))
 

@@ -14,10 +14,10 @@ from thalweg.ordering.cost import order_cost
 from thalweg.ordering.independent import Independent
 from thalweg.ordering.local_swaps import LocalSwaps
 from thalweg.ordering.marginal_rank import MarginalRank
-from thalweg.ordering.matrix_view import MatrixView, Shape
+from thalweg.ordering.matrix_view import MatrixView, ViewEntries
 from thalweg.ordering.optimal import Optimal, optimal_order
 from thalweg.ordering.policy import Change, Policy
-from thalweg.ordering.profile import Profile, ProfileError
+from thalweg.ordering.profile import Profile
 from thalweg.ordering.sampling import Sampler
 from thalweg.ordering.static_greedy import StaticGreedy, greedy_order
 from thalweg.ordering.sweep import Sweep
@@ -58,11 +58,10 @@ __all__ = [
     "Optimal",
     "Policy",
     "Profile",
-    "ProfileError",
     "Sampler",
-    "Shape",
     "StaticGreedy",
     "Sweep",
+    "ViewEntries",
     "greedy_order",
     "optimal_order",
     "order_cost",

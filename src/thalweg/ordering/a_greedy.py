@@ -1,23 +1,37 @@
 """A-Greedy: keeps the order that a greedy choice by joint drop statistics would give, and corrects it at once.
 
 The greedy invariant: the filter at each position drops most per unit of time among the filters from there on, for
-the tuples that those before it let through. Its cost is at most four times the optimum's, 4/alpha with thrash
+the tuples that the filters before it let through. Its cost is at most four times the optimum's, 4/alpha with thrash
 avoidance (theorem 4.1). (a-greedy-2004, section 4, figures 3 to 5)
 """
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 from thalweg.kernels import inlined, kernel
-from thalweg.ordering.matrix_view import FULL, slide
-from thalweg.ordering.policy import Policy, State, log_change, may_move, move, rank, want_rest
-from thalweg.ordering.profile import COUNT, Batch, Window, slot_at
-from thalweg.ordering.types import Integers
+from thalweg.ordering.policy import (
+    COUNT,
+    FULL,
+    Batch,
+    Integers,
+    Policy,
+    ProfileWindow,
+    State,
+    log_change,
+    may_move,
+    move,
+    rank,
+    recount,
+    slide,
+    slot_at,
+    want_rest,
+)
 
 
 @inlined
-def violation(window: Window, state: State, last: int) -> int:
+def violation(window: ProfileWindow, state: State, last: int) -> int:
     """The first position that breaks the greedy invariant, or -1; positions up to `last` may (figure 4, equation 4)."""
     order, mean_time = state.order, window.mean_time
     for row in range(min(last + 1, order.size - 1)):
@@ -30,7 +44,7 @@ def violation(window: Window, state: State, last: int) -> int:
 
 
 @kernel
-def correct(window: Window, state: State, start: int) -> None:
+def correct(window: ProfileWindow, state: State, start: int) -> None:
     """Choose greedily anew from a position on, as far as the choice differs (figure 5)."""
     view, order, mean_time = state.counts, state.order, window.mean_time
     filters = order.size
@@ -62,7 +76,7 @@ def correct(window: Window, state: State, start: int) -> None:
 
 
 @kernel
-def count_row(window: Window, view: Integers, order: Integers, row: int, before: int) -> None:
+def count_row(window: ProfileWindow, view: Integers, order: Integers, row: int, before: int) -> None:
     """Count one row of the view from the profile window."""
     view[row] = 0
     for k in range(window.cursor[COUNT]):
@@ -73,8 +87,8 @@ def count_row(window: Window, view: Integers, order: Integers, row: int, before:
 
 
 @inlined
-def adapt(window: Window, state: State, batch: Batch) -> bool:
-    """Take profile tuples in, one by one, and keep the greedy invariant."""
+def adapt(window: ProfileWindow, state: State, batch: Batch) -> bool:
+    """Put profile tuples into the window, one by one, and keep the greedy invariant."""
     changed = False
     for k in range(batch.masks.size):
         last = slide(window, state.counts, state.order, FULL, 0, batch, k)
@@ -86,6 +100,16 @@ def adapt(window: Window, state: State, batch: Batch) -> bool:
     if changed:
         want_rest(state.order, state.wanted)
     return changed
+
+
+@kernel
+def settle(window: ProfileWindow, state: State) -> None:
+    """Correct the order until nothing violates the greedy invariant."""
+    position = violation(window, state, state.order.size)
+    while position >= 0:
+        correct(window, state, position)
+        position = violation(window, state, state.order.size)
+    want_rest(state.order, state.wanted)
 
 
 class AGreedy(Policy):
@@ -109,6 +133,18 @@ class AGreedy(Policy):
     name: ClassVar[str] = "a-greedy"
     default_p: ClassVar[float] = 0.01
     default_adaptive_p: ClassVar[bool] = True
+    profiles_all_filters: ClassVar[bool] = True
+    tends_to_greedy: ClassVar[bool] = True
+    can_settle: ClassVar[bool] = True
+
+    def recount_view(self) -> None:
+        """Count the whole matrix view anew from the window."""
+        recount(self.state.counts, self.state.order, FULL, 0, self.profile.arrays)
+
+    def settle(self) -> None:
+        """Correct the order by the window as it is. This is seldom done, so smaller gains cause no thrashing."""
+        self.recount_view()
+        settle(self.profile.arrays, self.state._replace(alpha=math.sqrt(self.state.alpha)))
 
     def _prepare(self) -> None:
         want_rest(self.state.order, self.state.wanted)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from thalweg.ordering.policy import Policy
-from thalweg.ordering.profile import Batch
+from thalweg.ordering.policy import Batch, Policy
 
 
 class AsWritten(Policy):

@@ -9,13 +9,24 @@ from __future__ import annotations
 from typing import ClassVar
 
 from thalweg.kernels import inlined, kernel
-from thalweg.ordering.matrix_view import ROW, slide
-from thalweg.ordering.policy import Policy, State, log_change, may_move, move, rank, want_rest
-from thalweg.ordering.profile import Batch, Window
+from thalweg.ordering.policy import (
+    ROW,
+    Batch,
+    Policy,
+    ProfileWindow,
+    State,
+    log_change,
+    may_move,
+    move,
+    rank,
+    recount,
+    slide,
+    want_rest,
+)
 
 
 @inlined
-def violation(window: Window, state: State) -> int:
+def violation(window: ProfileWindow, state: State) -> int:
     """The first position at which a later filter should run instead, or -1 (definition 6.1)."""
     order, mean_time = state.order, window.mean_time
     for position in range(order.size - 1):
@@ -28,7 +39,7 @@ def violation(window: Window, state: State) -> int:
 
 
 @kernel
-def correct(window: Window, state: State, start: int) -> None:
+def correct(window: ProfileWindow, state: State, start: int) -> None:
     """Sort the filters from a position on by their own ranks."""
     counts, order, mean_time = state.counts, state.order, window.mean_time
     displaced = order[start]
@@ -47,8 +58,8 @@ def correct(window: Window, state: State, start: int) -> None:
 
 
 @inlined
-def adapt(window: Window, state: State, batch: Batch) -> bool:
-    """Take profile tuples in, one by one, and keep the filters sorted."""
+def adapt(window: ProfileWindow, state: State, batch: Batch) -> bool:
+    """Put profile tuples into the window, one by one, and keep the filters sorted."""
     changed = False
     for k in range(batch.masks.size):
         slide(window, state.counts, state.order, ROW, 0, batch, k)
@@ -74,6 +85,11 @@ class Independent(Policy):
     name: ClassVar[str] = "independent"
     default_p: ClassVar[float] = 0.005
     default_adaptive_p: ClassVar[bool] = True
+    profiles_all_filters: ClassVar[bool] = True
+
+    def recount_view(self) -> None:
+        """Count the first row of the matrix view anew from the window."""
+        recount(self.state.counts, self.state.order, ROW, 0, self.profile.arrays)
 
     def _prepare(self) -> None:
         want_rest(self.state.order, self.state.wanted)

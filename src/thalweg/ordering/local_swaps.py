@@ -1,7 +1,7 @@
 """LocalSwaps: compares neighbours only, so that a profiled tuple costs one further filter.
 
-Swaps two adjacent filters when the later one drops more per unit of time of what reaches them. It keeps two
-diagonals of the matrix view, and may stay in a local optimum. (a-greedy-2004, section 7, example 7)
+Swaps two adjacent filters when the later filter drops more, per unit of time, of the tuples that reach them. It keeps
+two diagonals of the matrix view, and may stay in a local optimum. (a-greedy-2004, section 7, example 7)
 """
 
 from __future__ import annotations
@@ -9,14 +9,24 @@ from __future__ import annotations
 from typing import ClassVar
 
 from thalweg.kernels import inlined, kernel
-from thalweg.ordering.matrix_view import DIAGONALS, recount, slide
-from thalweg.ordering.policy import Policy, State, log_change, may_move, move, rank
-from thalweg.ordering.profile import Batch, Window
-from thalweg.ordering.types import Integers
+from thalweg.ordering.policy import (
+    DIAGONALS,
+    Batch,
+    Integers,
+    Policy,
+    ProfileWindow,
+    State,
+    log_change,
+    may_move,
+    move,
+    rank,
+    recount,
+    slide,
+)
 
 
 @inlined
-def violation(window: Window, state: State) -> int:
+def violation(window: ProfileWindow, state: State) -> int:
     """The first position whose neighbour should run before it, or -1 (definition 7.1)."""
     order, mean_time = state.order, window.mean_time
     for position in range(order.size - 1):
@@ -29,17 +39,17 @@ def violation(window: Window, state: State) -> int:
 
 @kernel
 def want_next(order: Integers, wanted: Integers) -> None:
-    """A profiled tuple is evaluated on the filter after the one that dropped it."""
+    """Ask for profiled tuples to be evaluated on the filter after the one that dropped them."""
     wanted[order.size - 1] = 0
     for position in range(order.size - 1):
         wanted[position] = 1 << order[position + 1]
 
 
 @inlined
-def adapt(window: Window, state: State, batch: Batch) -> bool:
-    """Take profile tuples in, one by one; after each, swap at most one pair.
+def adapt(window: ProfileWindow, state: State, batch: Batch) -> bool:
+    """Put profile tuples into the window, one by one; after each, swap at most one pair.
 
-    The diagonals of the new order are counted from the window, in which a neighbour that nobody looked at counts
+    The diagonals of the new order are counted from the window, in which a neighbour that was not evaluated counts
     as not dropping: that may delay the next swap until the window has turned over, but cannot cause one.
     """
     order = state.order

@@ -8,35 +8,29 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from numpy.typing import ArrayLike
-
 from thalweg.kernels import kernel
-from thalweg.ordering.peer import Peer
-from thalweg.ordering.policy import State, log_change, may_move, move
-from thalweg.ordering.profile import Window
-from thalweg.ordering.types import Floats, Integers
+from thalweg.ordering.policy import Floats, Policy, ProcessingCounts, ProfileWindow, State, log_change, may_move, move
 
-LOOK_EVERY = 10  # batches between two sorts
-DROPPED, SECONDS = 0, 1
+SORT_EVERY = 10  # batches from one sort to the next
+BATCHES = 0  # of State.memory
+DROPPED, SECONDS = 0, 1  # of State.totals
 
 
 @kernel
-def observe(
-    window: Window, state: State, totals: Floats, evaluated: Integers, dropped: Integers, seconds: Floats
-) -> bool:
+def observe(window: ProfileWindow, state: State, counts: ProcessingCounts, uniform: float) -> bool:
     """Add a batch to the totals and sort anew from time to time."""
-    order = state.order
+    order, totals = state.order, state.totals
     for i in range(order.size):
-        totals[DROPPED, i] += dropped[i]
-        totals[SECONDS, i] += seconds[i]
-    state.stage[1] += 1
-    if state.stage[1] % LOOK_EVERY:
+        totals[DROPPED, i] += counts.dropped[i]
+        totals[SECONDS, i] += counts.seconds[i]
+    state.memory[BATCHES] += 1
+    if state.memory[BATCHES] % SORT_EVERY:
         return False
     changed = False
     for place in range(1, order.size):  # insertion sort: stable, and nearly sorted already
         target = place
-        one = order[place]
-        while target > 0 and drops_faster(totals, one, order[target - 1]):
+        sorted_in = order[place]
+        while target > 0 and drops_faster(totals, sorted_in, order[target - 1]):
             if not may_move(order, state.required, place, target - 1):
                 break
             target -= 1
@@ -49,12 +43,12 @@ def observe(
 
 
 @kernel
-def drops_faster(totals: Floats, one: int, other: int) -> bool:
-    """Whether one filter drops more rows per unit of time than another."""
-    return bool(totals[DROPPED, one] * totals[SECONDS, other] > totals[DROPPED, other] * totals[SECONDS, one])
+def drops_faster(totals: Floats, left: int, right: int) -> bool:
+    """Whether the left filter drops more rows per unit of time than the right filter."""
+    return bool(totals[DROPPED, left] * totals[SECONDS, right] > totals[DROPPED, right] * totals[SECONDS, left])
 
 
-class MarginalRank(Peer):
+class MarginalRank(Policy):
     """Adaptive ordering by time per dropped row, as Velox and Trino do.
 
     >>> policy = MarginalRank(2)
@@ -65,8 +59,9 @@ class MarginalRank(Peer):
     """
 
     name: ClassVar[str] = "marginal-rank"
+    memory_size: ClassVar[int] = 1
+    total_rows: ClassVar[int] = 2
+    learns_from_processing: ClassVar[bool] = True
 
-    def observe(self, evaluated: ArrayLike, dropped: ArrayLike, seconds: ArrayLike) -> bool:
-        """Learn from a batch of ordinary processing."""
-        counts = self._checked(evaluated, dropped, seconds)
-        return observe(self.profile.arrays, self.state, self.totals, *counts)
+    def _observe(self, counts: ProcessingCounts) -> bool:
+        return observe(self.profile.arrays, self.state, counts, 0.0)

@@ -2,7 +2,7 @@
 
 ``V[i, j]`` counts the profile tuples that the filter at position ``j`` of the order drops among those that none of
 the filters at positions before ``i`` drops; it is proportional to the conditional drop probability d(j|i-1). It is
-kept up to date as profile tuples enter and leave, in full for A-Greedy and in the smaller shapes that its variants
+kept up to date as profile tuples enter and leave, in full for A-Greedy and in the smaller parts that its variants
 need. (a-greedy-2004, section 4.2.1, figures 3 and 7. Figure 3 line 8 prints ``b == 0``; the filters that *dropped*
 the tuple are counted.)
 """
@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thalweg.kernels import inlined, kernel
-from thalweg.ordering.profile import COUNT, Batch, Window, append, is_due, remove_oldest, slot_at
+from thalweg.ordering.profile import COUNT, Batch, ProfileWindow, append, is_due, remove_oldest, slot_at
 from thalweg.ordering.types import Integers
 
 if TYPE_CHECKING:
     from thalweg.ordering.policy import Policy
 
 
-class Shape(IntEnum):
+class ViewEntries(IntEnum):
     """Which entries of the view are kept (figure 7)."""
 
     FULL = 0  # A-Greedy: the whole upper triangle
@@ -33,11 +33,11 @@ class Shape(IntEnum):
     DIAGONALS = 3  # LocalSwaps: the diagonal and the one above it
 
 
-FULL, COLUMN, ROW, DIAGONALS = (int(shape) for shape in Shape)
+FULL, COLUMN, ROW, DIAGONALS = (int(entries) for entries in ViewEntries)
 
 
 @inlined
-def count(view: Integers, order: Integers, shape: int, column: int, mask: int, sign: int) -> int:
+def count(view: Integers, order: Integers, entries: int, column: int, mask: int, sign: int) -> int:
     """Add (sign 1) or take away (sign -1) one profile tuple (figure 3); returns the last row it touches."""
     filters = order.size
     if mask == 0:
@@ -45,17 +45,17 @@ def count(view: Integers, order: Integers, shape: int, column: int, mask: int, s
     first = 0  # the position that drops the tuple
     while not (mask >> order[first]) & 1:
         first += 1
-    if shape == FULL:
+    if entries == FULL:
         for row in range(first + 1):
             for position in range(first, filters):  # adding the bit is faster than branching on it
                 view[row, position] += sign * ((mask >> order[position]) & 1)
-    elif shape == COLUMN:
+    elif entries == COLUMN:
         if first < column:
             view[first, first] += sign
         if first <= column and (mask >> order[column]) & 1:
             for row in range(first + 1):
                 view[row, column] += sign
-    elif shape == ROW:
+    elif entries == ROW:
         for position in range(first, filters):
             view[0, position] += sign * ((mask >> order[position]) & 1)
     else:
@@ -68,32 +68,34 @@ def count(view: Integers, order: Integers, shape: int, column: int, mask: int, s
 
 
 @kernel
-def recount(view: Integers, order: Integers, shape: int, column: int, window: Window) -> None:
+def recount(view: Integers, order: Integers, entries: int, column: int, window: ProfileWindow) -> None:
     """Count the whole window anew, after the order or the column has changed."""
     view[:] = 0
     for k in range(window.cursor[COUNT]):
-        count(view, order, shape, column, window.masks[slot_at(window, k)], 1)
+        count(view, order, entries, column, window.masks[slot_at(window, k)], 1)
 
 
 @inlined
-def slide(window: Window, view: Integers, order: Integers, shape: int, column: int, batch: Batch, k: int) -> int:
-    """Let the k-th profile tuple of a batch into the window and those that must leave out; keep the view in step.
+def slide(
+    window: ProfileWindow, view: Integers, order: Integers, entries: int, column: int, batch: Batch, k: int
+) -> int:
+    """Put the k-th profile tuple of a batch into the window, from which old ones leave, and keep the view in step.
 
-    Returns the last row whose ranks may have changed: all of them where average times have.
+    Returns the last row whose ranks may have changed: the last of all rows if average times have changed.
     """
     last = -1
     while is_due(window, batch.stamps[k]):
         slot = remove_oldest(window)
-        last = max(last, count(view, order, shape, column, window.masks[slot], -1))
+        last = max(last, count(view, order, entries, column, window.masks[slot], -1))
         if window.timed[slot]:
             last = order.size - 1
     append(window, batch, k)
-    last = max(last, count(view, order, shape, column, batch.masks[k], 1))
+    last = max(last, count(view, order, entries, column, batch.masks[k], 1))
     return order.size - 1 if batch.timed[k] else last
 
 
 class MatrixView:
-    """A matrix view by itself, for looking at one. Policies keep theirs with the same kernels.
+    """A matrix view by itself, to look at. Policies keep their views with the same kernels.
 
     Examples
     --------
@@ -108,9 +110,9 @@ class MatrixView:
           0
     """
 
-    def __init__(self, order: Iterable[int], shape: Shape = Shape.FULL, column: int = 0) -> None:
+    def __init__(self, order: Iterable[int], entries: ViewEntries = ViewEntries.FULL, column: int = 0) -> None:
         self.order = np.array(list(order), np.int64)
-        self.shape = shape
+        self.entries = entries
         self.column = column
         self.counts = np.zeros((self.order.size, self.order.size), np.int64)
 
@@ -131,7 +133,7 @@ class MatrixView:
 
     def _count(self, masks: ArrayLike, sign: int) -> None:
         for mask in np.atleast_1d(np.asarray(masks, np.int64)):
-            count(self.counts, self.order, int(self.shape), self.column, mask, sign)
+            count(self.counts, self.order, int(self.entries), self.column, mask, sign)
 
     def __str__(self) -> str:
         width = len(str(self.counts.max()))

@@ -1,4 +1,4 @@
-"""Optimal: the cheapest order of one window of profile tuples, found exactly; the yardstick of the others.
+"""Optimal: the cheapest order of one window of profile tuples, found exactly; the yardstick of the other policies.
 
 The problem is NP-hard with correlated filters (pipelined set cover), so this is for few filters and for the lab.
 """
@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike
 
 from thalweg.kernels import kernel
 from thalweg.ordering.cost import order_cost
-from thalweg.ordering.once import Once
+from thalweg.ordering.policy import Floats, Integers, OneTimePolicy
 from thalweg.ordering.precedence import is_legal
-from thalweg.ordering.types import Floats, Integers
 
 EXHAUSTIVE_UP_TO = 4  # filters; 24 orders
 MOST_FILTERS = 20  # a million subsets, some 100 ms compiled
@@ -27,17 +26,17 @@ def optimal_order(masks: ArrayLike, costs: ArrayLike, required: Integers | None 
     >>> optimal_order([0b0100, 0b1110, 0b0001, 0b0100, 0b1011, 0b1110], costs=[1, 1, 1, 1])
     (2, 0, 1, 3)
     """
-    tuples, each = np.asarray(masks, np.int64), np.asarray(costs, np.float64)
-    if each.size > MOST_FILTERS:
-        raise ValueError(f"optimal takes at most {MOST_FILTERS} filters, not {each.size}; use a-greedy")
-    needed = np.zeros(each.size, np.int64) if required is None else required
-    if each.size <= EXHAUSTIVE_UP_TO:
-        return exhaustive_order(tuples, each, needed)
-    return subset_order(tuples, each, needed)
+    tuples, cost = np.asarray(masks, np.int64), np.asarray(costs, np.float64)
+    if cost.size > MOST_FILTERS:
+        raise ValueError(f"optimal takes at most {MOST_FILTERS} filters, not {cost.size}; use a-greedy")
+    needed = np.zeros(cost.size, np.int64) if required is None else required
+    if cost.size <= EXHAUSTIVE_UP_TO:
+        return exhaustive_order(tuples, cost, needed)
+    return subset_order(tuples, cost, needed)
 
 
 def exhaustive_order(masks: Integers, costs: Floats, required: Integers) -> tuple[int, ...]:
-    """The cheapest legal order, by trying all of them."""
+    """The cheapest legal order, by trying all legal orders."""
     legal = (order for order in permutations(range(costs.size)) if is_legal(required, order))
     return min(legal, key=lambda order: order_cost(masks, order, costs))
 
@@ -63,22 +62,22 @@ def _fill_subsets(tuples: Integers, costs: Floats, required: Integers, cheapest:
     `tuples` comes in as the number of tuples with each mask, and becomes the number dropped only within the set.
     """
     filters, subsets = costs.size, tuples.size
-    for one in range(filters):
+    for i in range(filters):
         for subset in range(subsets):
-            if (subset >> one) & 1:
-                tuples[subset] += tuples[subset ^ (1 << one)]
+            if (subset >> i) & 1:
+                tuples[subset] += tuples[subset ^ (1 << i)]
     cheapest[0] = 0.0
     for subset in range(1, subsets):
-        for one in range(filters):
-            before = subset & ~(1 << one)
-            if before != subset and required[one] & ~before == 0:
-                cost = cheapest[before] + costs[one] * tuples[subsets - 1 - before]
+        for i in range(filters):
+            before = subset & ~(1 << i)
+            if before != subset and required[i] & ~before == 0:
+                cost = cheapest[before] + costs[i] * tuples[subsets - 1 - before]
                 if cost < cheapest[subset]:
                     cheapest[subset] = cost
-                    last[subset] = one
+                    last[subset] = i
 
 
-class Optimal(Once):
+class Optimal(OneTimePolicy):
     """Chooses the cheapest order once, when its window is full.
 
     >>> policy = Optimal(4, window=6)

@@ -217,7 +217,7 @@ class Pipeline:
             (gone / (count or 1), seconds / (count or 1)) for count, gone, seconds in zip(*shown, strict=True)
         ]
         self.policy.observe(*shown)
-        if self.policy.moved:
+        if self.policy.saw_change:
             self._start_over()
 
     def _start_over(self) -> None:

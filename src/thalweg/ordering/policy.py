@@ -1,9 +1,16 @@
-"""What every ordering policy is: an order of filters that learns from what it is shown.
+"""What every ordering policy is: an order of filters that learns from profile tuples or from ordinary processing.
 
 A policy is shown two things. *Profile tuples* (`Policy.update`): for a sample of dropped tuples, which filters drop
-them and how long each took. *Ordinary processing* (`Policy.observe`): how many tuples each filter saw and dropped,
-and in what time. It says in return which order to run (`Policy.order`) and which further filters a profiled tuple
-must be evaluated on (`Policy.needs`). Batches are the unit; a batch of k is worth k batches of one.
+them and how long each filter took. *Ordinary processing* (`Policy.observe`): how many tuples each filter evaluated and
+dropped, and in what time. It says in return which order to run (`Policy.order`) and on which further filters a profiled
+tuple must be evaluated (`Policy.needs`). Batches are the unit; a batch of k is worth k batches of one.
+
+A policy is one class in one file, which needs nothing but this module and `thalweg.kernels`. Class attributes say what
+the policy can do, so that no other file lists policies by name: what it needs of a profile decides whether a detector
+can watch it in full (`thalweg.drift.Watched`) and whether it can order classes of rows (`thalweg.routing`). Its kernels
+share three named tuples: the profile window (`ProfileWindow`), the profile tuples on their way in (`Batch`) and all
+else that the policy knows (`State`), where `State.memory` and `State.totals` are room of the policy's own. `slide` puts
+a profile tuple into the window and keeps the matrix view in step; `insert` does so without a view.
 """
 
 from __future__ import annotations
@@ -18,12 +25,13 @@ from numpy.typing import ArrayLike
 
 from thalweg.kernels import count_handled, inlined, kernel
 from thalweg.ordering import sampling
+from thalweg.ordering.matrix_view import COLUMN, DIAGONALS, FULL, ROW, recount, slide
 from thalweg.ordering.precedence import legal_order, required_before
-from thalweg.ordering.profile import SEEN, Batch, Profile, Window
-from thalweg.ordering.sampling import Sampler
+from thalweg.ordering.profile import COUNT, SEEN, Batch, Profile, ProfileWindow, insert, slot_at
+from thalweg.ordering.sampling import ProcessingCounts, Sampler, counts_of
 from thalweg.ordering.types import Floats, Integers
 
-CHANGES, AT, POSITION, MOVED, DISPLACED = range(5)
+CHANGES, AT, POSITION, MOVED, DISPLACED = range(5)  # of State.trace
 
 
 class State(NamedTuple):
@@ -33,7 +41,8 @@ class State(NamedTuple):
     required: Integers  # for each filter, the mask of filters that must run before it
     wanted: Integers  # for each position, the mask of further filters that a tuple dropped there is profiled on
     counts: Integers  # the matrix view
-    stage: Integers  # Sweep: the profiled position, profile tuples in this stage
+    memory: Integers  # whole numbers of the policy's own (`Policy.memory_size`)
+    totals: Floats  # rows of numbers, one for each filter, of the policy's own (`Policy.total_rows`)
     trace: Integers  # how often the order changed; when, where and for which filter it last did
     alpha: float  # thrash avoidance
     prior: float  # tuples that each filter is thought to drop besides those in the window
@@ -41,7 +50,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Change:
-    """The last change of an order, for whoever asks why."""
+    """The last change of an order, and what caused it."""
 
     count: int  # changes so far
     seen: int  # profile tuples seen when it happened
@@ -58,15 +67,15 @@ def rank(state: State, mean_time: Floats, row: int, position: int) -> float:
 
 @inlined
 def move(order: Integers, source: int, target: int) -> None:
-    """Bring the filter at position `source` forward to `target`; those between shift back by one.
+    """Bring the filter at position `source` forward to `target`; the filters between shift back by one.
 
     The paper swaps the two. Moving keeps the others in their order, which leaves ties as they were (and gives
     the very order printed in its example 5, where a swap gives another).
     """
-    one = order[source]
+    moved = order[source]
     for position in range(source, target, -1):
         order[position] = order[position - 1]
-    order[target] = one
+    order[target] = moved
 
 
 @inlined
@@ -79,7 +88,7 @@ def may_move(order: Integers, required: Integers, source: int, target: int) -> b
 
 
 @kernel
-def log_change(window: Window, state: State, position: int, displaced: int) -> None:
+def log_change(window: ProfileWindow, state: State, position: int, displaced: int) -> None:
     """Note that the order changed from a position on."""
     trace = state.trace
     trace[CHANGES] += 1
@@ -91,7 +100,7 @@ def log_change(window: Window, state: State, position: int, displaced: int) -> N
 
 @kernel
 def want_rest(order: Integers, wanted: Integers) -> None:
-    """A profiled tuple is evaluated on all the filters after the one that dropped it."""
+    """Ask for profiled tuples to be evaluated on all the filters after the one that dropped them."""
     rest = 0
     for position in range(order.size - 1, -1, -1):
         wanted[position] = rest
@@ -112,7 +121,7 @@ class Policy:
     pinned
         Filters that hold their place, with the same filters before and after them as written.
     costs
-        What each filter is thought to cost until times are measured, in any one unit.
+        What each filter is thought to cost until times are measured, all in the same unit.
     window, max_age
         Bounds of the profile window: profile tuples, and span of stamps.
     p
@@ -123,7 +132,7 @@ class Policy:
         Thrash avoidance: an order changes only for a gain of more than 1/alpha.
     prior
         How many tuples each filter is thought to drop besides those in the profile; 0 as in the paper. With more, cheap
-        filters come first where little was seen yet.
+        filters come first as long as few tuples were profiled.
     seed
         Seed of every random choice.
     """
@@ -132,6 +141,20 @@ class Policy:
     default_window: ClassVar[int] = 1000
     default_p: ClassVar[float] = 0.0  # policies that want no profile tuples
     default_adaptive_p: ClassVar[bool] = False
+    memory_size: ClassVar[int] = 0  # numbers in State.memory
+    total_rows: ClassVar[int] = 0  # rows of State.totals
+
+    # Whether, as long as the policy runs, a profile tuple is evaluated on all filters after the one that dropped it.
+    # Then all conditional drop rates can be watched, classes of rows can have orders, and `recount_view` is there.
+    profiles_all_filters: ClassVar[bool] = False
+    # Whether the policy tends to the greedy order, which a sample that was evaluated on all filters gives at once.
+    tends_to_greedy: ClassVar[bool] = False
+    # Whether `settle` is there, which corrects the order by the window as it is, without another profile tuple.
+    can_settle: ClassVar[bool] = False
+    # Whether the policy chooses an order once, from a full window, and then keeps it until `start_over`.
+    decides_once: ClassVar[bool] = False
+    # Whether the policy learns from `observe` alone, and wants no profile tuples.
+    learns_from_processing: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -167,12 +190,13 @@ class Policy:
             required=required,
             wanted=np.zeros(filters, np.int64),
             counts=np.zeros((filters, filters), np.int64),
-            stage=np.array([1, 0], np.int64),
+            memory=np.zeros(self.memory_size, np.int64),
+            totals=np.zeros((self.total_rows, filters)),
             trace=np.zeros(5, np.int64),
             alpha=alpha,
             prior=float(prior),
         )
-        self.moved = False  # whether the last `observe` saw that something has changed
+        self.saw_change = False  # whether the last `observe` saw that drop rates or times have changed
         self.random = np.random.default_rng(seed)
         self._prepare()
 
@@ -194,7 +218,7 @@ class Policy:
     def needs(self, position: int) -> tuple[int, ...]:
         """The further filters that a profiled tuple, dropped at this position, must be evaluated on."""
         wanted = int(self.state.wanted[position])
-        return tuple(one for one in self.order[position + 1 :] if wanted >> one & 1)
+        return tuple(later for later in self.order[position + 1 :] if wanted >> later & 1)
 
     def update(self, masks: ArrayLike, times: ArrayLike | None = None, stamps: ArrayLike | None = None) -> bool:
         """Learn from a batch of profile tuples; returns whether the order changed."""
@@ -207,8 +231,7 @@ class Policy:
 
     def observe(self, evaluated: ArrayLike, dropped: ArrayLike, seconds: ArrayLike) -> bool:
         """Learn from ordinary processing, numbers per filter; returns whether the order changed."""
-        self.moved = self.sampler.watch(evaluated, dropped, seconds, seen=self.profile.seen, window=self.profile.window)
-        return False
+        return self._observe(counts_of(self.filters, evaluated, dropped, seconds))
 
     def forget(self) -> None:
         """Throw the profile away, as it is out of date, and make a new one quickly; the order stays until then."""
@@ -216,9 +239,103 @@ class Policy:
         self.state.counts[:] = 0
         self.sampler.look_closely()
 
+    def share_sampler(self, sampler: Sampler) -> None:
+        """Let a sampler that other policies use too choose which tuples to profile."""
+        self.sampler = sampler
+
+    def recount_view(self) -> None:
+        """Count the matrix view anew from the window, after profile tuples were put in without it."""
+
+    def settle(self) -> None:
+        """Correct the order by the window as it is, also for smaller gains than one profile tuple may bring."""
+
+    def conclude(self) -> None:
+        """Decide now if the policy waits for more profile tuples: there will be none."""
+
+    def start_over(self) -> None:
+        """Decide once more, if the policy has decided already: the window was emptied because it was out of date."""
+
     def _prepare(self) -> None:
         """Set up the state that depends on the first order."""
 
     def _adapt(self, batch: Batch) -> bool:
-        """Take profile tuples in and correct the order."""
+        """Learn from profile tuples and correct the order; a policy without use for them keeps their times alone."""
+        insert(self.profile.arrays, batch)
+        return False
+
+    def _observe(self, counts: ProcessingCounts) -> bool:
+        """Learn from ordinary processing; by default only the drop-profiling probability does."""
+        self.saw_change = self.sampler.watch(counts, seen=self.profile.seen, window=self.profile.window)
+        return False
+
+
+class OneTimePolicy(Policy):
+    """A policy that decides once, from the first full window of profile tuples, and then asks for no more."""
+
+    default_p: ClassVar[float] = 0.01
+    decides_once: ClassVar[bool] = True
+
+    def conclude(self) -> None:
+        """Choose the order from the profile tuples there are."""
+        if self.profile.seen < self.profile.window:
+            self._decide()
+
+    def start_over(self) -> None:
+        """Profile another full window, and choose the order again."""
+        self.profile.arrays.cursor[SEEN] = 0
+        want_rest(self.state.order, self.state.wanted)
+
+    def _prepare(self) -> None:
+        want_rest(self.state.order, self.state.wanted)
+
+    def _adapt(self, batch: Batch) -> bool:
+        room = self.profile.window - self.profile.seen
+        if room <= 0:
+            return False
+        first = Batch(batch.masks[:room], batch.times[:room], batch.timed[:room], batch.stamps[:room])
+        insert(self.profile.arrays, first)
+        return self.profile.seen == self.profile.window and self._decide()
+
+    def _decide(self) -> bool:
+        """Choose the order from the window, and stop profiling; returns whether it changed."""
+        before, state = self.order, self.state
+        state.order[:] = self._choose(self.profile.masks, self.profile.mean_times)
+        state.wanted[:] = 0
+        changes = [position for position in range(self.filters) if before[position] != state.order[position]]
+        if changes:
+            log_change(self.profile.arrays, state, changes[0], before[changes[0]])
+        return bool(changes)
+
+    def _choose(self, masks: Integers, costs: Floats) -> tuple[int, ...]:
+        """The order for these drop masks and costs."""
         raise NotImplementedError
+
+
+__all__ = [
+    "CHANGES",
+    "COLUMN",
+    "COUNT",
+    "DIAGONALS",
+    "FULL",
+    "POSITION",
+    "ROW",
+    "SEEN",
+    "Batch",
+    "Change",
+    "Floats",
+    "Integers",
+    "OneTimePolicy",
+    "Policy",
+    "ProcessingCounts",
+    "ProfileWindow",
+    "State",
+    "insert",
+    "log_change",
+    "may_move",
+    "move",
+    "rank",
+    "recount",
+    "slide",
+    "slot_at",
+    "want_rest",
+]

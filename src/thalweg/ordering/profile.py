@@ -1,17 +1,14 @@
 """The profile: a sliding window of profile tuples, from which every (conditional) drop rate can be estimated.
 
 A profile tuple records, for one tuple of the stream, which filters drop it (a bit mask, bit ``i`` for filter ``i``)
-and how long each filter took (NaN where it was not evaluated). A bit that nobody looked at counts as not dropped.
-The window is bounded by count and, if asked, by age. (a-greedy-2004, section 4.1)
+and how long each filter took (NaN where it was not evaluated). The bit of a filter that was not evaluated is 0, as if
+the filter had not dropped the tuple. The window is bounded by count and, if asked, by age. (a-greedy-2004, section 4.1)
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
-import os
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -19,11 +16,14 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from thalweg.kernels import inlined, kernel
-from thalweg.ordering.precedence import check_filters
+from thalweg.ordering.precedence import MAX_FILTERS, check_filters
 from thalweg.ordering.types import Booleans, Floats, Integers
+from thalweg.sealed import dump_table, load_fields, load_table, odd, seal, unseal
 
-FORMAT_VERSION = 1
-DIGEST_BYTES = 32
+KIND, VERSION = "profile", 2
+FIELDS = {"filters": int, "window": int, "max_age": object, "seen": int, "mean_times": list}
+MOST_TIMES = 1 << 26  # time samples of a saved profile, half a gigabyte: more is no profile that was ever saved
+NEVER = 1 << 62
 
 # One time sample weighs at most this many running averages: a process that loses the processor for a millisecond
 # must not make a filter look expensive. A filter that really becomes slower still shows, as its average follows.
@@ -34,11 +34,7 @@ LEAST_TIME = 1e-12
 START, COUNT, SEEN = 0, 1, 2
 
 
-class ProfileError(ValueError):
-    """A saved profile that cannot be used: damaged, from a newer version, or of another query."""
-
-
-class Window(NamedTuple):
+class ProfileWindow(NamedTuple):
     """The window's arrays, a ring of profile tuples, as kernels share them."""
 
     masks: Integers
@@ -61,8 +57,13 @@ class Batch(NamedTuple):
     stamps: Floats
 
 
+def _schema(filters: int) -> pa.Schema:
+    """The columns of a saved profile."""
+    return pa.schema({"mask": pa.int64(), "times": pa.list_(pa.float64(), filters), "stamp": pa.float64()})
+
+
 @inlined
-def append(window: Window, batch: Batch, k: int) -> None:
+def append(window: ProfileWindow, batch: Batch, k: int) -> None:
     """Put the k-th profile tuple of a batch in; there must be room."""
     cursor = window.cursor
     slot = slot_at(window, cursor[COUNT])
@@ -85,7 +86,7 @@ def append(window: Window, batch: Batch, k: int) -> None:
 
 
 @inlined
-def remove_oldest(window: Window) -> int:
+def remove_oldest(window: ProfileWindow) -> int:
     """Take the oldest profile tuple out and return its slot. An average without samples keeps its last value."""
     cursor = window.cursor
     slot = cursor[START]
@@ -107,7 +108,7 @@ def remove_oldest(window: Window) -> int:
 
 
 @inlined
-def is_due(window: Window, stamp: float) -> bool:
+def is_due(window: ProfileWindow, stamp: float) -> bool:
     """Whether the oldest profile tuple has to leave before one with this stamp enters."""
     cursor = window.cursor
     if cursor[COUNT] == 0:
@@ -116,14 +117,14 @@ def is_due(window: Window, stamp: float) -> bool:
 
 
 @inlined
-def slot_at(window: Window, k: int) -> int:
+def slot_at(window: ProfileWindow, k: int) -> int:
     """Where the k-th oldest profile tuple is."""
     slot: int = window.cursor[START] + k
     return slot if slot < window.masks.size else slot - window.masks.size
 
 
 @kernel
-def _sum_again(window: Window) -> None:
+def _sum_again(window: ProfileWindow) -> None:
     """Once a turn of the ring, sum the times anew: adding and subtracting lets rounding errors grow."""
     window.time_sum[:] = 0.0
     for k in range(window.cursor[COUNT]):
@@ -135,7 +136,7 @@ def _sum_again(window: Window) -> None:
 
 
 @kernel
-def insert(window: Window, batch: Batch) -> None:
+def insert(window: ProfileWindow, batch: Batch) -> None:
     """Put a batch of profile tuples in; the oldest leave as they must."""
     for k in range(batch.masks.size):
         while is_due(window, batch.stamps[k]):
@@ -176,7 +177,7 @@ class Profile:
         means = np.ones(filters) if costs is None else np.array(costs, np.float64)
         if means.shape != (filters,) or not (np.isfinite(means).all() and (means > 0).all()):
             raise ValueError(f"costs are {filters} positive numbers, one a filter, not {costs!r}")
-        self.arrays = Window(
+        self.arrays = ProfileWindow(
             masks=np.zeros(window, np.int64),
             times=np.full((window, filters), np.nan),
             timed=np.zeros(window, np.bool_),
@@ -298,9 +299,8 @@ class Profile:
         return merged
 
     def to_bytes(self) -> bytes:
-        """The profile as an Arrow IPC stream, followed by its SHA-256 digest (which Arrow readers ignore)."""
+        """The profile as bytes, for `from_bytes`."""
         about = {
-            "version": FORMAT_VERSION,
             "filters": self.filters,
             "window": self.window,
             "max_age": None if math.isinf(self.max_age) else self.max_age,
@@ -308,54 +308,31 @@ class Profile:
             "mean_times": self.mean_times.tolist(),
         }
         times = pa.FixedSizeListArray.from_arrays(pa.array(self.times.ravel()), self.filters)
-        batch = pa.record_batch([pa.array(self.masks), times, pa.array(self.stamps)], ["mask", "times", "stamp"])
-        sink = pa.BufferOutputStream()
-        schema = batch.schema.with_metadata({"thalweg.profile": json.dumps(about)})
-        with pa.ipc.new_stream(sink, schema) as writer:
-            writer.write_batch(batch.replace_schema_metadata(schema.metadata))
-        body: bytes = sink.getvalue().to_pybytes()
-        return body + hashlib.sha256(body).digest()
+        table = pa.table([pa.array(self.masks), times, pa.array(self.stamps)], schema=_schema(self.filters))
+        return seal(KIND, VERSION, json.dumps(about).encode(), dump_table(table))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Profile:
-        """The profile that `to_bytes` wrote. Checked before anything is built: a damaged one gives no profile."""
-        body, digest = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
-        if hashlib.sha256(body).digest() != digest:
-            raise ProfileError("the saved profile is damaged or cut short; delete it to start afresh")
-        with pa.ipc.open_stream(body) as reader:
-            about = json.loads((reader.schema.metadata or {}).get(b"thalweg.profile", b"{}"))
-            version = about.get("version")
-            if version != FORMAT_VERSION:
-                raise ProfileError(
-                    f"the saved profile has format version {version}, this Thalweg reads {FORMAT_VERSION}; "
-                    f"upgrade Thalweg, or delete the file to start afresh"
-                )
-            table = reader.read_all().combine_chunks()
-        max_age = math.inf if about["max_age"] is None else about["max_age"]
-        profile = cls(about["filters"], about["window"], max_age, about["mean_times"])
-        times = table["times"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        profile._fill(
-            table["mask"].to_numpy(),
-            times.reshape(-1, about["filters"]),
-            table["stamp"].to_numpy(),
-            seen=about["seen"],
-        )
-        return profile
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the profile to a file, whole or not at all."""
-        target = Path(path)
-        scratch = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-        scratch.write_bytes(self.to_bytes())
-        scratch.replace(target)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Profile:
-        """Read a profile that `save` wrote; a `ProfileError` names the file and what is wrong with it."""
+        """The profile that `to_bytes` wrote, or a `SavedStateError`."""
+        parts = unseal(KIND, VERSION, data)
+        if len(parts) != 2:  # noqa: PLR2004 - as `to_bytes` writes
+            raise odd(KIND, f"{len(parts)} parts")
+        about = load_fields(KIND, parts[0], FIELDS)
+        filters, window, seen = about["filters"], about["window"], about["seen"]
+        if not 1 <= filters <= MAX_FILTERS or not 1 <= window <= MOST_TIMES // filters or not 0 <= seen < NEVER:
+            raise odd(KIND, f"{filters} filters, a window of {window}, {seen} seen")
+        table = load_table(KIND, parts[1], _schema(filters))
+        if table.num_rows > window:
+            raise odd(KIND, f"{table.num_rows} profile tuples in a window of {window}")
         try:
-            return cls.from_bytes(Path(path).read_bytes())
-        except ProfileError as error:
-            raise ProfileError(f"{os.fspath(path)}: {error}") from None
+            max_age = math.inf if about["max_age"] is None else about["max_age"]
+            profile = cls(filters, window, max_age, about["mean_times"])
+            times = table["times"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+            batch = profile.checked(table["mask"].to_numpy(), times, table["stamp"].to_numpy())
+        except (TypeError, ValueError) as error:
+            raise odd(KIND, str(error)) from None
+        profile._fill(batch.masks, batch.times, batch.stamps, seen)
+        return profile
 
     def _fill(self, masks: Integers, times: Floats, stamps: Floats, seen: int) -> None:
         """Take over another window's profile tuples as they are, times already clipped."""

@@ -1,8 +1,8 @@
 """Teaches a policy from tuples whose drop masks are all known, as if it had processed them.
 
-A sample has every filter's outcome for every row. What A-Greedy and Sweep tend to, the greedy order, it gives at once.
-Other policies that learn from profile tuples are shown the dropped ones; those that learn from ordinary processing are
-shown what it would have counted in their own order.
+A sample has every filter's outcome for every row. A policy that tends to the greedy order gets that order at once.
+Other policies that learn from profile tuples are shown the dropped tuples; policies that learn from ordinary processing
+are shown what it would have counted in their own order.
 """
 
 from __future__ import annotations
@@ -10,15 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from thalweg.ordering.a_greedy import AGreedy
 from thalweg.ordering.cost import order_cost
-from thalweg.ordering.once import Once
 from thalweg.ordering.policy import Policy
 from thalweg.ordering.static_greedy import greedy_order
-from thalweg.ordering.sweep import Sweep
 from thalweg.ordering.types import Floats, Integers
 
-GAIN = 1.02  # times cheaper is the greedy order at least that takes another's place: what a sample can tell
+GAIN = 1.02  # how many times cheaper the greedy order must be to replace another: what a sample can tell
 PARTS = 40  # in which the tuples are shown; a policy may change its order after each
 
 
@@ -33,22 +30,21 @@ def replay(policy: Policy, masks: ArrayLike, costs: ArrayLike) -> None:
     (1, 0)
     """
     tuples: Integers = np.asarray(masks, np.int64)
-    each: Floats = np.asarray(costs, np.float64)
-    if isinstance(policy, AGreedy | Sweep):
-        greedy = greedy_order(tuples, each, policy.state.required, policy.state.prior)
-        if order_cost(tuples, policy.order, each) > GAIN * order_cost(tuples, greedy, each):
+    cost: Floats = np.asarray(costs, np.float64)
+    if policy.tends_to_greedy:
+        greedy = greedy_order(tuples, cost, policy.state.required, policy.state.prior)
+        if order_cost(tuples, policy.order, cost) > GAIN * order_cost(tuples, greedy, cost):
             policy.state.order[:] = greedy
         return
     for part in np.array_split(tuples, min(PARTS, max(tuples.size, 1))):
-        evaluated, dropped = np.zeros(each.size, np.int64), np.zeros(each.size, np.int64)
+        evaluated, dropped = np.zeros(cost.size, np.int64), np.zeros(cost.size, np.int64)
         alive = part
-        for one in policy.order:
-            passed = alive[(alive >> one) & 1 == 0]
-            evaluated[one], dropped[one] = alive.size, alive.size - passed.size
+        for place in policy.order:
+            passed = alive[(alive >> place) & 1 == 0]
+            evaluated[place], dropped[place] = alive.size, alive.size - passed.size
             alive = passed
         gone = part[part != 0]
         if gone.size:
-            policy.update(gone, np.broadcast_to(each, (gone.size, each.size)))
-        policy.observe(evaluated, dropped, evaluated * each)
-    if isinstance(policy, Once) and policy.profile.seen < policy.profile.window:
-        policy.decide()  # there is no more to wait for
+            policy.update(gone, np.broadcast_to(cost, (gone.size, cost.size)))
+        policy.observe(evaluated, dropped, evaluated * cost)
+    policy.conclude()

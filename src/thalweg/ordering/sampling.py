@@ -1,10 +1,11 @@
 """How many dropped tuples to profile: the drop-profiling probability, fixed or adaptive.
 
 Profiling costs evaluations that the query did not need. The paper fixes one probability and leaves its adaptation
-to future work (a-greedy-2004, sections 4.1.1 and 10). Here it falls, block by block, while nothing moves, and is
-back at its full value as soon as something does. What moves is seen without profiling: ordinary processing counts,
-for every tuple, how often each filter drops what reaches it and how long it takes. A change that hides behind
-the filters before it shows only in the profile, and is then found at the reduced probability.
+to future work (a-greedy-2004, sections 4.1.1 and 10). Here the probability falls, block by block, while drop rates and
+times stay the same, and returns to its full value as soon as they change. Such changes are seen without profiling:
+ordinary processing counts, for every tuple, how often each filter drops the tuples that reach it and how long it takes.
+A change that hides behind the filters before it shows only in the profile, and is then found at the reduced
+probability.
 """
 
 from __future__ import annotations
@@ -13,37 +14,56 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from thalweg.kernels import kernel
+from thalweg.kernels import inlined, kernel
 from thalweg.ordering.types import Floats, Integers
 
-BLOCK = 2000  # tuples between two looks
+BLOCK = 2000  # tuples from one comparison with the reference to the next
 FLOOR = 0.1  # the least share of the full probability
-DECAY = 0.85  # per quiet block: 15 of them lead to the floor
-MOVED_BY = 4.5  # standard errors by which a drop rate has moved
-MOVED_AT_LEAST = 0.01  # and the least difference that counts, however many tuples show it
+DECAY = 0.85  # per quiet block: 15 quiet blocks lead to the floor
+CHANGE_ERRORS = 4.5  # standard errors by which a drop rate differs when it has changed
+LEAST_CHANGE = 0.01  # the least difference of drop rates that counts, however many tuples show it
 SLOWER = 2.0  # factor by which evaluations have become slower
-PATIENCE = 5  # blocks running in which it has: cold caches and lost processors are over sooner
+PATIENCE = 5  # consecutive slow blocks that are believed: cold caches and lost processors are over sooner
 MEMORY = 32  # blocks that the reference remembers
 ENOUGH = 50  # evaluations in a block below which a filter's rates say nothing
 NEVER = 1 << 62
-WARM_UP = 64  # the first dropped tuples, all profiled: a bad first order must not last
+WARM_UP = 64  # the first dropped tuples, all of which are profiled: a bad first order must not last
 
 NONE: Integers = np.zeros(0, np.int64)
 
-PROBABILITY, FULL, LOGGED, LOG = range(4)
-EVALUATED, DROPPED, SECONDS = 0, 1, 2
-GAP, SUSPICIONS, HOLD, WARMING = range(4)
+PROBABILITY, FULL, LOGGED, LOG = range(4)  # of Sampling.probability
+GAP, SLOW_BLOCKS, HOLD, WARMING = range(4)  # of Sampling.counters
+
+
+class ProcessingCounts(NamedTuple):
+    """What ordinary processing counted, a number for each filter."""
+
+    evaluated: Floats  # tuples that the filter evaluated
+    dropped: Floats  # tuples that it dropped
+    seconds: Floats  # time that it took
+
+
+# The same numbers, summed over tuples. A record array instead of three arrays, as passing each to a kernel takes time.
+RATES = np.dtype([("evaluated", np.float64), ("dropped", np.float64), ("seconds", np.float64)])
 
 
 class Sampling(NamedTuple):
     """The sampler's arrays, as kernels share them."""
 
-    probability: Floats  # the current and the full one; the one whose log1p(-p) is remembered, and that
-    block: Floats  # evaluated, dropped, seconds (rows) of each filter in the current block
-    reference: Floats  # the same over the quiet blocks before it
-    counters: Integers  # dropped tuples before the next profiled one; slow blocks in a row; when p may fall; warm-up
+    probability: Floats  # the current one, the full one, the one whose log1p(-p) is stored, and that logarithm
+    block: NDArray[np.void]  # `RATES` of each filter in the current block
+    reference: NDArray[np.void]  # and in the quiet blocks before it
+    counters: Integers  # dropped tuples until the next profiled one; slow blocks in a row; when p may fall; warm-up
+
+
+def counts_of(filters: int, evaluated: ArrayLike, dropped: ArrayLike, seconds: ArrayLike) -> ProcessingCounts:
+    """ProcessingCounts of ordinary processing as arrays of the right shape, or an error that names what is wrong."""
+    counts = ProcessingCounts(*(np.asarray(numbers, np.float64) for numbers in (evaluated, dropped, seconds)))
+    if any(numbers.shape != (filters,) for numbers in counts):
+        raise ValueError(f"evaluated, dropped and seconds are {filters} numbers each, one for each filter")
+    return counts
 
 
 @kernel
@@ -63,71 +83,81 @@ def next_gap(sampling: Sampling, uniform: float) -> None:
 
 
 @kernel
-def watch(sampling: Sampling, evaluated: Integers, dropped: Integers, seconds: Floats, seen: int, window: int) -> bool:
-    """Take in what ordinary processing showed; after a block, lower or raise the probability.
+def watch(sampling: Sampling, counts: ProcessingCounts, seen: int, window: int) -> bool:
+    """Add the counts of ordinary processing to the block; at its end, lower or raise the probability.
 
     The full probability holds until a whole window of profile tuples (`seen` counts them) is newer than the last
-    movement. Returns whether the probability rose, so that the caller draws the next gap anew.
+    change. Returns whether the probability rose, so that the caller draws the next gap anew.
     """
-    block, reference, probability = sampling.block, sampling.reference, sampling.probability
+    probability = sampling.probability
     tuples = remembered = 0.0
-    for i in range(evaluated.size):
-        block[EVALUATED, i] += evaluated[i]
-        block[DROPPED, i] += dropped[i]
-        block[SECONDS, i] += seconds[i]
-        tuples = max(tuples, block[EVALUATED, i])
-        remembered = max(remembered, reference[EVALUATED, i])
+    for i in range(counts.evaluated.size):
+        block = sampling.block[i]
+        block["evaluated"] += counts.evaluated[i]
+        block["dropped"] += counts.dropped[i]
+        block["seconds"] += counts.seconds[i]
+        tuples = max(tuples, block["evaluated"])
+        remembered = max(remembered, sampling.reference[i]["evaluated"])
     if tuples < BLOCK:
         return False
     before = probability[PROBABILITY]
     keep = 1.0 if remembered <= MEMORY * BLOCK else 0.5
-    if _has_moved(sampling):
+    if _has_changed(sampling):
         keep = 0.0
         probability[PROBABILITY] = probability[FULL]
         sampling.counters[HOLD] = seen + window
     elif seen >= sampling.counters[HOLD]:
         probability[PROBABILITY] = max(FLOOR * probability[FULL], DECAY * before)
-    for row in range(block.shape[0]):
-        for i in range(evaluated.size):
-            reference[row, i] = keep * reference[row, i] + block[row, i]
-            block[row, i] = 0.0
+    for i in range(counts.evaluated.size):
+        _merge(sampling.block[i], sampling.reference[i], keep)
     return bool(probability[PROBABILITY] > before)
+
+
+@inlined
+def _merge(block: np.void, reference: np.void, keep: float) -> None:
+    """Add a filter's block to its reference, of which a share is kept, and begin the next block."""
+    reference["evaluated"] = keep * reference["evaluated"] + block["evaluated"]
+    reference["dropped"] = keep * reference["dropped"] + block["dropped"]
+    reference["seconds"] = keep * reference["seconds"] + block["seconds"]
+    block["evaluated"] = block["dropped"] = block["seconds"] = 0.0
 
 
 @kernel
 def forget(sampling: Sampling, order: Integers, position: int) -> None:
-    """Forget the rates of the filters from a position of the order on: what reaches them has changed."""
+    """Forget the rates of the filters from a position of the order on, because other tuples reach them now."""
     for place in range(position, order.size):
-        sampling.block[:, order[place]] = 0.0
-        sampling.reference[:, order[place]] = 0.0
+        block, reference = sampling.block[order[place]], sampling.reference[order[place]]
+        block["evaluated"] = block["dropped"] = block["seconds"] = 0.0
+        reference["evaluated"] = reference["dropped"] = reference["seconds"] = 0.0
 
 
 @kernel
-def _has_moved(sampling: Sampling) -> bool:
-    """Whether a drop rate of the block differs from the reference beyond chance, or the time has for long."""
-    block, reference = sampling.block, sampling.reference
-    moved = False
+def _has_changed(sampling: Sampling) -> bool:
+    """Whether a drop rate of the block differs from the reference beyond chance, or blocks have been slow for long."""
+    filters = sampling.block.size
+    changed = False
     spent = expected = 0.0
-    for i in range(block.shape[1]):
-        now, before = block[EVALUATED, i], reference[EVALUATED, i]
+    for i in range(filters):
+        block, reference = sampling.block[i], sampling.reference[i]
+        now, before = block["evaluated"], reference["evaluated"]
         if now < ENOUGH or before < ENOUGH:
             continue
-        difference = abs(block[DROPPED, i] / now - reference[DROPPED, i] / before)
-        pooled = (block[DROPPED, i] + reference[DROPPED, i]) / (now + before)
+        difference = abs(block["dropped"] / now - reference["dropped"] / before)
+        pooled = (block["dropped"] + reference["dropped"]) / (now + before)
         error = math.sqrt(pooled * (1.0 - pooled) * (1.0 / now + 1.0 / before))
-        if difference > MOVED_AT_LEAST and difference > MOVED_BY * error:
-            moved = True
-        spent += block[SECONDS, i]
-        expected += reference[SECONDS, i] / before * now
+        if difference > LEAST_CHANGE and difference > CHANGE_ERRORS * error:
+            changed = True
+        spent += block["seconds"]
+        expected += reference["seconds"] / before * now
     slow = expected > 0.0 and spent > SLOWER * expected
-    sampling.counters[SUSPICIONS] = sampling.counters[SUSPICIONS] + 1 if slow else 0
-    if slow and sampling.counters[SUSPICIONS] < PATIENCE:  # not believed yet: the reference shall not learn from it
-        for i in range(block.shape[1]):
-            block[SECONDS, i] *= expected / spent
-    elif expected > SLOWER * spent:  # faster is no news, but what comes is measured by it
-        for i in range(block.shape[1]):
-            reference[SECONDS, i] *= spent / expected
-    return bool(moved or sampling.counters[SUSPICIONS] >= PATIENCE)
+    sampling.counters[SLOW_BLOCKS] = sampling.counters[SLOW_BLOCKS] + 1 if slow else 0
+    if slow and sampling.counters[SLOW_BLOCKS] < PATIENCE:  # not believed yet: the reference must not learn from it
+        for i in range(filters):
+            sampling.block[i]["seconds"] *= expected / spent
+    elif expected > SLOWER * spent:  # becoming faster is no change, but later blocks are compared with it
+        for i in range(filters):
+            sampling.reference[i]["seconds"] *= spent / expected
+    return bool(changed or sampling.counters[SLOW_BLOCKS] >= PATIENCE)
 
 
 class Sampler:
@@ -162,8 +192,8 @@ class Sampler:
         self._random = np.random.default_rng(seed)
         self.arrays = Sampling(
             probability=np.array([probability, probability, -1.0, 0.0], np.float64),
-            block=np.zeros((3, filters)),
-            reference=np.zeros((3, filters)),
+            block=np.zeros(filters, RATES),
+            reference=np.zeros(filters, RATES),
             counters=np.array([0, 0, window, WARM_UP if adaptive else 0], np.int64),
         )
         next_gap(self.arrays, self._random.random())
@@ -172,6 +202,11 @@ class Sampler:
     def probability(self) -> float:
         """The drop-profiling probability now."""
         return float(self.arrays.probability[PROBABILITY])
+
+    @property
+    def full_probability(self) -> float:
+        """The drop-profiling probability while something changes; the only one unless it is adaptive."""
+        return float(self.arrays.probability[FULL])
 
     def choose(self, dropped: int) -> Integers:
         """Which of the next dropped tuples to profile, as indices; the count goes on from call to call."""
@@ -188,20 +223,25 @@ class Sampler:
         counters[GAP] -= dropped - place
         return np.array(chosen, np.int64)
 
-    def watch(self, evaluated: ArrayLike, dropped: ArrayLike, seconds: ArrayLike, *, seen: int, window: int) -> bool:
-        """Take in the counts and times of ordinary processing, and how many profile tuples were ever made.
+    def watch(self, counts: ProcessingCounts, *, seen: int, window: int) -> bool:
+        """Learn from the counts of ordinary processing; `seen` is how many profile tuples were ever made.
 
-        Returns whether something has moved.
+        Returns whether drop rates or times have changed.
         """
         if not self.adaptive:
             return False
         before = int(self.arrays.counters[HOLD])
-        counts = np.asarray(evaluated, np.int64), np.asarray(dropped, np.int64)
-        if watch(self.arrays, *counts, np.asarray(seconds, np.float64), seen, window):
+        if watch(self.arrays, counts, seen, window):
             next_gap(self.arrays, self._random.random())
         return bool(self.arrays.counters[HOLD] != before)
 
     def look_closely(self) -> None:
-        """Choose the next dropped tuples one and all, as at the beginning."""
+        """Choose every one of the next dropped tuples, as at the beginning."""
         self.arrays.counters[WARMING] = WARM_UP
         next_gap(self.arrays, self._random.random())
+
+    def use(self, probability: float, *, until: int | None = None) -> None:
+        """Use a probability; it does not fall before so many profile tuples were ever made, if that is given."""
+        self.arrays.probability[PROBABILITY] = probability
+        if until is not None:
+            self.arrays.counters[HOLD] = until

@@ -11,25 +11,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thalweg.ordering.cost import drop_counts
-from thalweg.ordering.once import Once
-from thalweg.ordering.types import Floats, Integers
+from thalweg.ordering.policy import Floats, Integers, OneTimePolicy
 
 
 def greedy_order(
     masks: ArrayLike, costs: ArrayLike, required: Integers | None = None, prior: float = 0.0
 ) -> tuple[int, ...]:
-    """The order in which each next filter drops most, per cost, of what those before it let through.
+    """The order in which each next filter drops most, per cost, of the tuples that the filters before it let through.
 
-    Ties go to the filter with the lower number. Each is thought to drop `prior` tuples besides.
+    Ties go to the filter with the lower number. Each filter is thought to drop `prior` tuples besides those given.
 
     >>> greedy_order([0b0100, 0b1110, 0b0001, 0b0100, 0b1011, 0b1110], costs=[1, 1, 1, 1])
     (2, 0, 1, 3)
     """
-    each = np.asarray(costs, np.float64)
+    cost = np.asarray(costs, np.float64)
     alive, placed, order = np.asarray(masks, np.int64), 0, list[int]()
-    needed = np.zeros(each.size, np.int64) if required is None else required
-    while len(order) < each.size:
-        ranks = (drop_counts(alive, each.size) + prior) / each
+    needed = np.zeros(cost.size, np.int64) if required is None else required
+    while len(order) < cost.size:
+        ranks = (drop_counts(alive, cost.size) + prior) / cost
         ranks[order] = -1.0
         ranks[(needed & ~np.int64(placed)) != 0] = -1.0
         best = int(np.argmax(ranks))
@@ -39,7 +38,7 @@ def greedy_order(
     return tuple(order)
 
 
-class StaticGreedy(Once):
+class StaticGreedy(OneTimePolicy):
     """Orders greedily once, when its window is full.
 
     >>> policy = StaticGreedy(4, window=6)

@@ -13,12 +13,11 @@ from thalweg.routing.class_router import ClassRouter
 from thalweg.routing.content_knows import ContentKnows
 from thalweg.routing.content_learns import ContentLearns
 from thalweg.routing.gain import Gain, Matrices, entropy, gain
-from thalweg.routing.partition import HashPartition, RangePartition, refusal
+from thalweg.routing.partition import HashPartition, refusal
 from thalweg.routing.pipeline import RoutedPipeline
 from thalweg.routing.prune import pruned_attribute, pruned_operators
 from thalweg.routing.queue_length import QueueLength
 from thalweg.routing.router import Router, calls_of
-from thalweg.routing.saved import RoutingError
 from thalweg.routing.scq import SCQ
 from thalweg.routing.selectivity import Selectivity
 from thalweg.routing.ticket import Ticket
@@ -49,10 +48,8 @@ __all__ = [
     "Matrices",
     "QueueLength",
     "Range",
-    "RangePartition",
     "RoutedPipeline",
     "Router",
-    "RoutingError",
     "Selectivity",
     "Ticket",
     "calls_of",

@@ -25,10 +25,10 @@ CERTAINTY = 2.0  # standard errors by which a saving must exceed what it is wort
 
 
 @dataclass(frozen=True)
-class Verdict:
+class StopReason:
     """Why class orders do not pay any more."""
 
-    reason: str
+    text: str
     newest: int | None = None  # profile tuples since the change, if one was detected
 
 
@@ -47,7 +47,7 @@ class Benefit:
     >>> from thalweg.drift import detector
     >>> benefit = Benefit(detector("bcs"))
     >>> benefit.measure(np.array([0b10, 0b01]), np.array([1, 2]), [(0, 1), (1, 0), (0, 1)], np.ones(2))
-    >>> benefit.savings.tolist(), benefit.mean, benefit.verdict(least=0.02, overhead=0.0)
+    >>> benefit.savings.tolist(), benefit.mean, benefit.stop_reason(least=0.02, overhead=0.0)
     ([1.0, 0.0], 0.5, None)
     """
 
@@ -102,7 +102,7 @@ class Benefit:
         self._segment += savings
         self._unchecked += len(savings)
 
-    def verdict(self, least: float, overhead: float) -> Verdict | None:
+    def stop_reason(self, least: float, overhead: float) -> StopReason | None:
         """Why class orders no longer pay, or None: a saving is worth having from `least` on, `overhead` left out."""
         size = self.detector.k
         while len(self._segment) >= size:
@@ -110,16 +110,16 @@ class Benefit:
             for alarm in self.detector.update(estimate([(segment > 0).sum(), (segment < 0).sum()], size)):
                 since = min(alarm.back * size + len(self._segment), len(self._savings))
                 if surely(self.savings[-since:], CERTAINTY) < least:
-                    return Verdict("it no longer separates the classes", since)
+                    return StopReason("it no longer separates the classes", since)
         if self._unchecked >= CHECK_AFTER:
             self._unchecked = 0
             return self.payment(least, overhead)
         return None
 
-    def payment(self, least: float, overhead: float) -> Verdict | None:
+    def payment(self, least: float, overhead: float) -> StopReason | None:
         """Why the mean saving does not pay, or None."""
         if len(self) >= FEW and self.mean + self.error < least + overhead:
-            return Verdict("what it saves does not pay for the splitting of batches")
+            return StopReason("what it saves does not pay for the splitting of batches")
         return None
 
 

@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.ordering.types import Floats, Integers
-from thalweg.routing.choice import as_values, choice_of
+from thalweg.routing.candidates import candidate_values, find_candidates
 from thalweg.routing.classifier import Classifier
-from thalweg.routing.partition import codes_and_numbers, refusal, width
-from thalweg.routing.sample import Sample
-from thalweg.routing.saved import RoutingError
-from thalweg.routing.values import Range, Values, label, members
+from thalweg.routing.classifier_sample import ClassifierSample
+from thalweg.routing.partition import codes, numbers, refusal, width
+from thalweg.routing.values import KnownValues, Range, label, members
+from thalweg.sealed import SavedStateError
 
 WORTH = 0.1  # share of the cost that branches have to save: a sample's times are rough
 TEST_SECONDS = 20e-9  # that it takes to tell a row's class, roughly
@@ -60,10 +60,10 @@ class Branches:
             )
             found = cls(tuple(saved["attributes"]), branches, float(saved["saving"]), float(saved["error"]))
         except (KeyError, TypeError, ValueError) as error:
-            raise RoutingError(f"the saved branches are damaged: {error!r}; delete them to start afresh") from None
+            raise SavedStateError(f"the saved branches are damaged: {error!r}; delete them to start afresh") from None
         fits = all(sorted(one.order) == list(range(filters)) for one in branches)
         if not fits or not set(found.attributes) <= set(attributes):
-            raise RoutingError("the saved branches are of another query; delete them to start afresh")
+            raise SavedStateError("the saved branches are of another query; delete them to start afresh")
         return found
 
 
@@ -97,19 +97,22 @@ def branches_of(
     about: dict[str, Any] = {"attributes": list(columns), "candidates": [], "pruned": refused, "rows": int(masks.size)}
     if masks.size < FEWEST or costs.size < 2 or not names:  # noqa: PLR2004 - of one there is no order
         return None, about
-    found = [codes_and_numbers(columns[name]) for name in names]
-    sample = Sample(len(names), masks.size)
+    found = [(codes(columns[name]), numbers(columns[name])) for name in names]
+    sample = ClassifierSample(len(names), masks.size)
     sample.insert(masks, np.column_stack([code for code, _ in found]), np.column_stack([line for _, line in found]))
     widths: Floats = np.array([width(columns[name]) for name in names])
-    choice = choice_of(
+    candidates = find_candidates(
         sample, names, costs, required, most_classes=MOST_BRANCHES, pairs=True, refused={}, widths=widths
     )
-    best = choice.best(lambda cost: WORTH * cost + TEST_SECONDS)
-    about["pruned"] = {**refused, **choice.pruned}
-    about["candidates"] = [as_values(one, names, one.cost) | {"in_use": one is best} for one in choice.estimates]
+    best = candidates.best(lambda cost: WORTH * cost + TEST_SECONDS)
+    about["pruned"] = {**refused, **candidates.pruned}
+    about["candidates"] = [
+        candidate_values(estimate, names, estimate.cost) | {"in_use": estimate is best}
+        for estimate in candidates.estimates
+    ]
     if best is None:
         return None, about
-    classifier = choice.chooser.fit(best.cells)
+    classifier = candidates.chooser.fit(best.cells)
     chosen = [names[at] for at in best.cells.attributes]
     labels = _members(classifier, [(columns[names[at]], *found[at]) for at in best.cells.attributes])
     branches = tuple(
@@ -129,7 +132,7 @@ def _members(
     rows = np.flatnonzero(classes)  # the rest has no class, and may have any number of values
     values = []
     for column, code, _ in columns:
-        values.append(Values())
+        values.append(KnownValues())
         values[-1].note(column.take(pa.array(rows)), code[rows])
     return [members(classifier, values, number) for number in range(1, len(classifier.orders))]
 

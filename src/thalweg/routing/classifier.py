@@ -22,10 +22,10 @@ from itertools import combinations
 import numpy as np
 
 from thalweg.ordering.types import Booleans, Floats, Integers
+from thalweg.routing.classifier_sample import ClassifierSample
 from thalweg.routing.gain import gain
-from thalweg.routing.partition import mixed, paired
+from thalweg.routing.partition import paired, scattered
 from thalweg.routing.prune import COVERED
-from thalweg.routing.sample import Sample
 
 SUPPORT = 20  # profile tuples of a cell that may have an order of its own
 CELLS = 64  # most cells
@@ -50,10 +50,23 @@ class Cells:
         ]
         return found[0] if len(found) == 1 else paired(found[0], found[1])
 
-    def of_sample(self, sample: Sample) -> Integers:
-        """The cell of each tuple of a sample."""
+    def of_rows(self, codes: Integers, numbers: Floats) -> Integers:
+        """The cell of each row, from codes and numbers of all attributes, a column each."""
         columns = list(self.attributes)
-        return self.of(list(sample.codes[:, columns].T), list(sample.numbers[:, columns].T))
+        return self.of(list(codes[:, columns].T), list(numbers[:, columns].T))
+
+    @property
+    def kinds(self) -> list[str]:
+        """For each attribute whether its cells are values or ranges."""
+        return ["value" if edges is None else "range" for edges in self.edges]
+
+    def names(self, attributes: Sequence[str]) -> tuple[str, ...]:
+        """The names of these attributes, among the names of all."""
+        return tuple(attributes[place] for place in self.attributes)
+
+    def are_of(self, classifier: Classifier | None) -> bool:
+        """Whether a classifier has cells of the same attributes."""
+        return classifier is not None and self.attributes == classifier.cells.attributes
 
 
 def _ranged(numbers: Floats, edges: tuple[float, ...]) -> Integers:
@@ -63,7 +76,7 @@ def _ranged(numbers: Floats, edges: tuple[float, ...]) -> Integers:
 
 def range_cells(edges: int) -> Integers:
     """The cells of ranges with so many edges: first that of what is no number, then those of the ranges, upwards."""
-    return mixed(np.arange(edges + 2))
+    return scattered(np.arange(edges + 2))
 
 
 @dataclass(frozen=True)
@@ -76,8 +89,12 @@ class Classifier:
     orders: tuple[tuple[int, ...], ...]  # to begin with, class 0 first
 
     def classify(self, codes: Sequence[Integers], numbers: Sequence[Floats]) -> Integers:
-        """The class of each tuple."""
+        """The class of each row, from codes and numbers of each of the classifier's attributes."""
         return looked_up(self.cells.of(codes, numbers), self.keys, self.classes)
+
+    def classify_rows(self, codes: Integers, numbers: Floats) -> Integers:
+        """The class of each row, from codes and numbers of all attributes, a column each."""
+        return looked_up(self.cells.of_rows(codes, numbers), self.keys, self.classes)
 
 
 def looked_up(cells: Integers, keys: Integers, classes: Integers) -> Integers:
@@ -104,6 +121,11 @@ class Estimate:
     classes: int
     savings: Floats = field(repr=False, compare=False)  # tuple by tuple
 
+    @property
+    def is_single(self) -> bool:
+        """Whether it is about one attribute, not a pair."""
+        return len(self.cells.attributes) == 1
+
 
 class Chooser:
     """Finds classifiers in a sample.
@@ -125,7 +147,7 @@ class Chooser:
 
     >>> random = np.random.default_rng(0)
     >>> values = random.integers(0, 2, (1000, 2))
-    >>> sample = Sample(2, 1000)
+    >>> sample = ClassifierSample(2, 1000)
     >>> sample.insert(1 << values[:, 0], values, values.astype(float))
     >>> chooser = Chooser(sample, np.ones(2), np.zeros(2, np.int64))
     >>> [(one.cells.attributes, one.saving > 0.4) for one in chooser.estimates([0, 1], pairs=False)]
@@ -135,7 +157,7 @@ class Chooser:
     (((1, 0), (1, 0), (0, 1)), [2, 1, 0])
     """
 
-    def __init__(self, sample: Sample, costs: Floats, required: Integers, most_classes: int = 16) -> None:
+    def __init__(self, sample: ClassifierSample, costs: Floats, required: Integers, most_classes: int = 16) -> None:
         self.sample, self.costs, self.required, self.most_classes = sample, costs, required, most_classes
         known, self._which = np.unique(sample.masks, return_inverse=True)
         self._bits = (known[:, None] >> np.arange(costs.size)) & 1 == 1
@@ -155,7 +177,7 @@ class Chooser:
 
     def estimate(self, cells: Cells) -> Estimate:
         """Learn from one half of the sample and try on the other, both ways."""
-        of, size = cells.of_sample(self.sample), len(self.sample)
+        of, size = cells.of_rows(self.sample.codes, self.sample.numbers), len(self.sample)
         savings, one_order, is_newer = np.zeros(size), np.zeros(size), np.arange(size) >= size // 2
         most = 0
         for test in (is_newer, ~is_newer):
@@ -177,7 +199,7 @@ class Chooser:
 
     def fit(self, cells: Cells) -> Classifier:
         """Classes and orders from the whole sample."""
-        return self._fit(cells, cells.of_sample(self.sample), self._which)
+        return self._fit(cells, cells.of_rows(self.sample.codes, self.sample.numbers), self._which)
 
     def _fit(self, cells: Cells, of: Integers, which: Integers) -> Classifier:
         keys, counts = np.unique(of, return_counts=True)

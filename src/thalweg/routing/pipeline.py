@@ -1,7 +1,7 @@
 """Runs filters over batches, each class of rows in its own order, as `thalweg.ordering.pipeline` does in one order.
 
 While the router has no classifier this is a plain pipeline, whose profile tuples carry the values of the attributes.
-What is kept depends neither on classes nor on orders.
+Which rows are kept depends neither on classes nor on orders.
 """
 
 from __future__ import annotations
@@ -9,22 +9,35 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from thalweg.ordering.pipeline import PROFILE_SHARE, Filter, Pipeline, Rows
+from thalweg.ordering.sampling import counts_of
 from thalweg.ordering.stopwatch import SINGLES
 from thalweg.ordering.types import Booleans, Floats, Integers
-from thalweg.routing.class_router import ClassRouter, Columns
+from thalweg.routing.attributes import Columns
+from thalweg.routing.class_router import ClassRouter
 
 FIRST_BATCH = 2500  # rows of a batch until classifiers were looked for once: so many rows later they are in use
 NEW_SHARE = 0.2  # of the filters' own time that profiling may take until classifiers were looked for once
 ENOUGH = 128  # profile tuples for one order, until classifiers were looked for once
-CLASS_SHARE = 0.01  # that it may take while there are classes, each of which has an order to learn
-TOLD = 64  # profile tuples that the router is shown at once after its first look, where it has no classes
+CLASS_SHARE = 0.01  # of the filters' own time for profiling while there are classes, each of which learns an order
+SHOWN_TOGETHER = 64  # profile tuples that the router is shown at once after its first look, where it has no classes
 CHOOSE_SHARE = 0.01  # of the filters' own time that choosing classifiers may take, but for the first time
+MOST_ROWS = 1e6  # of a class that may be too small to be split off
+LEAST_SAVED = 1e-12  # seconds
+
+
+class ProfiledRows(NamedTuple):
+    """Profile tuples of a batch: their rows in the batch, drop masks and times."""
+
+    rows: Integers
+    masks: Integers
+    times: Floats
 
 
 class RoutedPipeline(Pipeline):
@@ -69,107 +82,105 @@ class RoutedPipeline(Pipeline):
         self.choose_seconds = 0.0  # and on choosing classifiers
         self.rows_by: Counter[tuple[str, ...]] = Counter()  # rows by classifier since the first, () for one order
         self._last_choice = 0.0  # seconds that it took
-        self._columns: Columns = {}
-        self._rows: Integers | None = None  # of the class that runs; None: all
-        self._profiles = False  # whether the batch that is split by class is profiled
-        self._profiled: list[tuple[Integers, Integers, Floats]] = []  # in this batch, until it is over
-        self._untold_tuples: list[tuple[Integers, Columns]] = []  # profile tuples that the router has not been shown
-        self._few = (-1, 0)  # profile tuples when it was last asked how many rows are too few, and the answer
+        self._class_rows: Integers | None = None  # the rows of the class that runs; None while all rows run
+        self._profiles_batch = False  # whether the batch that is split by class is profiled
+        self._profiled: list[ProfiledRows] = []  # in this batch, until it is over
+        self._unseen = UnseenTuples()
+        self._smallest = SmallestClass()
 
     def keep(self, rows: Rows, columns: Columns | None = None) -> Booleans:
         """Which of the rows all filters keep; columns are those that the router's attributes name."""
         if columns is None:
             raise TypeError(f"pass the columns too: keep(rows, columns) with {', '.join(self.router.attributes)}")
-        if self.router.has_looked or len(rows) <= FIRST_BATCH:
+        if self._has_looked or len(rows) <= FIRST_BATCH:
             return self._keep_batch(rows, columns)
         parts = [slice(start, start + FIRST_BATCH) for start in range(0, len(rows), FIRST_BATCH)]
         return np.concatenate(
-            [self._keep_batch(rows[part], {name: one[part] for name, one in columns.items()}) for part in parts]
+            [self._keep_batch(rows[part], {name: column[part] for name, column in columns.items()}) for part in parts]
         )
 
     def _keep_batch(self, rows: Rows, columns: Columns) -> Booleans:
-        self._columns, self.policy = columns, self.router.overall
+        self.policy = self.router.overall
         self._profiled.clear()  # of a batch in which a filter failed
         tuples, dropped = self.tuples, sum(self._dropped)
         if self.router.version or self.rows_by:
             self.rows_by[self.router.in_use] += len(rows)
         if self.router.classifier is None or self._slices < SINGLES:
             kept, overhead = super().keep(rows), 0.0
-            self._remember(has_learnt=True)
+            self._show_one_order(columns)
         else:
             kept, overhead = self._keep_by_class(rows, columns)
-        self._columns = {}
         self.router.observe(self.tuples - tuples, sum(self._dropped) - dropped, overhead)
-        if self.router.is_due and self._may_choose():
-            before, is_first = self._clock(), not self.router.has_looked
-            self.router.look()
-            if is_first:  # what was spent for the first look is spent: profiling goes on
-                self._began = self._spent, self.profile_seconds
-            self._last_choice = self._clock() - before
-            self.choose_seconds += self._last_choice
+        if self.router.search.schedule.is_due and self._may_choose():
+            self._choose()
         return kept
+
+    def _choose(self) -> None:
+        """Let the router look for classifiers."""
+        before, is_first = self._clock(), not self._has_looked
+        self.router.look()
+        if is_first:  # the time that was spent for the first look no longer counts: profiling goes on
+            self._began = self._spent, self.profile_seconds
+        self._last_choice = self._clock() - before
+        self.choose_seconds += self._last_choice
 
     def _may_choose(self) -> bool:
         """Whether choosing classifiers has stayed, and would stay, within its share of the filters' own time."""
         spent = self.choose_seconds + 2 * self._last_choice
-        return spent <= CHOOSE_SHARE * self._spent or not self.router.has_looked
+        return spent <= CHOOSE_SHARE * self._spent or not self._has_looked
 
     def _keep_by_class(self, rows: Rows, columns: Columns) -> tuple[Booleans, float]:
         """Run each class's rows in its order; returns what splitting cost, too, in the unit of the costs."""
         router, sampler = self.router, self.router.overall.sampler
-        self._tell()  # what is of one order
-        before, counts = self._clock(), (self.evaluated, self.dropped, self.seconds)
+        self._tell()  # what the slices of one order have shown
+        before, at_first = self._clock(), (self.evaluated, self.dropped, self.seconds)
         parts, joined = self._parts(router.classify(columns))
         split = self._clock() - before
         kept = np.zeros(len(rows), np.bool_)
-        self._profiles = self._may_profile()
-        # What one class shows is no movement of the stream: the sampler looks at all classes together.
+        self._profiles_batch = self._may_profile()
+        # One class differs from another, which is no change of the stream: the sampler watches all classes together.
         adaptive, sampler.adaptive = sampler.adaptive, False
         try:
             for number, places in parts:
-                self.policy, self._rows, self._start = router.policies[number], places, 0
+                self.policy, self._class_rows, self._start = router.policies[number], places, 0
                 kept[places] = self._keep(rows[places])
                 self._tell()
         finally:
-            self.policy, self._rows, sampler.adaptive = router.overall, None, adaptive
+            self.policy, self._class_rows, sampler.adaptive = router.overall, None, adaptive
         self.split_seconds += split
         evaluated, dropped, seconds = (
-            now - then for now, then in zip((self.evaluated, self.dropped, self.seconds), counts, strict=True)
+            now - then for now, then in zip((self.evaluated, self.dropped, self.seconds), at_first, strict=True)
         )
-        profile = router.overall.profile
-        sampler.watch(evaluated, dropped, seconds, seen=profile.seen, window=profile.window)
-        self._remember(has_learnt=False)
+        profile, counts = router.overall.profile, counts_of(len(self.filters), evaluated, dropped, seconds)
+        sampler.watch(counts, seen=profile.seen, window=profile.window)
+        self._show_classes(columns)
         if self._costs is not None:
             return kept, 0.0
         drop_rate = float(dropped.sum()) / max(len(rows), 1)
-        not_saved = router.measured.mean * joined * drop_rate  # by rows that joined class 0
+        not_saved = router.payoff.benefit.mean * joined * drop_rate  # by rows that joined class 0
         return kept, split + (len(parts) - 1) * float(self.call_costs.sum()) + not_saved
 
     def _parts(self, classes: Integers) -> tuple[list[tuple[int, Integers]], int]:
         """The rows of each class, and how many joined class 0: a small class does not pay for calls of filters."""
-        counts, joined = np.bincount(classes, minlength=self.router.classes), 0
-        if few := self._too_few():
-            rare = counts < few
+        numbers = len(self.router.policies)
+        counts, joined = np.bincount(classes, minlength=numbers), 0
+        smallest = 0 if self._costs is not None else self._smallest.rows(self.router, self.costs, self.call_costs)
+        if smallest:
+            rare = counts < smallest
             rare[0] = False
             joined = int(counts[rare].sum())
             classes = np.where(rare[classes], 0, classes)
-            counts = np.bincount(classes, minlength=self.router.classes)
+            counts = np.bincount(classes, minlength=numbers)
         rows = np.split(np.argsort(classes, kind="stable"), np.cumsum(counts)[:-1])
         return [(number, places) for number, places in enumerate(rows) if places.size], joined
 
-    def _too_few(self) -> int:
-        """How many rows of a class save less than calling the filters for them once more costs."""
-        if self._few[0] != self.router.seen:
-            benefit, few = self.router.benefit(), 0
-            if self._costs is None and benefit is not None and benefit["saving"] > 0:
-                saved = benefit["saving"] * float(np.nansum(self.costs))
-                few = int(min(float(self.call_costs.sum()) / max(saved, 1e-12), 1e6))
-            self._few = self.router.seen, few
-        return self._few[1]
+    @property
+    def _has_looked(self) -> bool:
+        return self.router.search.schedule.has_looked
 
     def _start_over(self) -> None:
         super()._start_over()
-        self.router.look_again()
+        self.router.search.schedule.look_again()
 
     @property
     def _share(self) -> float:
@@ -177,43 +188,93 @@ class RoutedPipeline(Pipeline):
 
     def _may_profile(self) -> bool:
         """Until classifiers were looked for once, profiling may take more than its share: the sooner, the better."""
-        if self._rows is not None:  # all classes of a batch or none, or the first would be all that is known
-            return self._profiles
-        is_new = not self.router.has_looked and self.profile_seconds <= NEW_SHARE * self._spent
+        if self._class_rows is not None:  # all classes of a batch or none, or only the first would be profiled
+            return self._profiles_batch
+        is_new = not self._has_looked and self.profile_seconds <= NEW_SHARE * self._spent
         return is_new or super()._may_profile()
 
     def _learn(self, places: Integers, masks: Integers, times: Floats) -> None:
         # One order learns at once, also within a batch; but the many tuples that tell classes are more than it needs.
-        if self._rows is None and (self.router.has_looked or len(self.policy.profile) < ENOUGH):
+        if self._class_rows is None and (self._has_looked or len(self.policy.profile) < ENOUGH):
             super()._learn(places, masks, times)
-        self._profiled.append((places + self._start if self._rows is None else self._rows[places], masks, times))
+        rows = places + self._start if self._class_rows is None else self._class_rows[places]
+        self._profiled.append(ProfiledRows(rows, masks, times))
 
-    def _remember(self, *, has_learnt: bool) -> None:
-        """Show the router the batch's profile tuples, with the values of their rows, in order of arrival."""
-        if not self._profiled:
-            return
-        before = self._clock()
-        rows, masks, times = (np.concatenate(each) for each in zip(*self._profiled, strict=True))
+    def _show_one_order(self, columns: Columns) -> None:
+        """Show the router a batch's profile tuples, from which the one order has learnt; many at a time, if it can."""
+        if self._profiled:
+            before = self._clock()
+            batch, values = self._take_profiled(columns)
+            self._unseen.add(batch.masks, values)
+            if not self._has_looked or self._unseen.tuples >= SHOWN_TOGETHER:
+                self._unseen.show(self.router)
+            self.profile_seconds += self._clock() - before
+
+    def _show_classes(self, columns: Columns) -> None:
+        """Let the router, and the policies of all classes, learn from a batch's profile tuples."""
+        if self._profiled:
+            before = self._clock()
+            batch, values = self._take_profiled(columns)
+            self._unseen.show(self.router)
+            stamp = None if self._stamp is None else self._stamp()
+            for policy in self.router.policies:
+                policy.profile.forget_times()  # they are estimates, and the new ones are better
+            self.router.learn(batch.masks, batch.times, values, stamp, look=False)
+            self.profile_seconds += self._clock() - before
+
+    def _take_profiled(self, columns: Columns) -> tuple[ProfiledRows, Columns]:
+        """The batch's profile tuples, in order of arrival, with the values of their attributes."""
+        rows, masks, times = (np.concatenate(arrays) for arrays in zip(*self._profiled, strict=True))
         self._profiled.clear()
         arrival = np.argsort(rows, kind="stable")
         taken = pa.array(rows[arrival])
-        values = {name: self._columns[name].take(taken) for name in self.router.attributes if name in self._columns}
-        if has_learnt:
-            self._untold_tuples.append((masks[arrival], values))
-            if not self.router.has_looked or sum(each.size for each, _ in self._untold_tuples) >= TOLD:
-                self._show()
-        else:
-            self._show()
-            stamp = None if self._stamp is None else self._stamp()
-            for policy in self.router.policies:
-                policy.profile.forget_times()  # they are estimates, and these are better than those before
-            self.router.learn(masks[arrival], times[arrival], values, stamp, look=False)
-        self.profile_seconds += self._clock() - before
+        values = {name: columns[name].take(taken) for name in self.router.attributes if name in columns}
+        return ProfiledRows(rows[arrival], masks[arrival], times[arrival]), values
 
-    def _show(self) -> None:
-        """Show the router what one order has learnt from already: that costs as much for one tuple as for many."""
-        if self._untold_tuples:
-            masks, columns = zip(*self._untold_tuples, strict=True)
+
+class UnseenTuples:
+    """Profile tuples that the router has not been shown yet: showing many costs as much as showing one.
+
+    >>> from thalweg.ordering import AGreedy
+    >>> router, unseen = ClassRouter(lambda order: AGreedy(2, order=order), ["kind"]), UnseenTuples()
+    >>> unseen.add(np.array([1, 2]), {"kind": pa.array([7, 8])})
+    >>> unseen.show(router)
+    >>> router.seen, unseen.tuples
+    (2, 0)
+    """
+
+    def __init__(self) -> None:
+        self.tuples = 0
+        self._batches: list[tuple[Integers, Columns]] = []
+
+    def add(self, masks: Integers, values: Columns) -> None:
+        """Keep profile tuples with the values of their attributes."""
+        self._batches.append((masks, values))
+        self.tuples += masks.size
+
+    def show(self, router: ClassRouter) -> None:
+        """Show the router all of them."""
+        if self._batches:
+            masks, columns = zip(*self._batches, strict=True)
             values = {name: pa.concat_arrays([each[name] for each in columns]) for name in columns[0]}
-            self.router.remember(np.concatenate(masks), values, look=False)
-            self._untold_tuples.clear()
+            router.remember(np.concatenate(masks), values, look=False)
+            self._batches.clear()
+            self.tuples = 0
+
+
+class SmallestClass:
+    """How many rows of a class save as much as calling the filters for them once more costs."""
+
+    def __init__(self) -> None:
+        self._seen = -1  # profile tuples when it was last estimated
+        self._rows = 0
+
+    def rows(self, router: ClassRouter, costs: Floats, call_costs: Floats) -> int:
+        """The estimate, made anew whenever the router has learnt something."""
+        if self._seen != router.seen:
+            self._seen, self._rows = router.seen, 0
+            shares = router.payoff.shares()
+            if shares is not None and shares["saving"] > 0:
+                saved = shares["saving"] * float(np.nansum(costs))
+                self._rows = int(min(float(call_costs.sum()) / max(saved, LEAST_SAVED), MOST_ROWS))
+        return self._rows

@@ -28,10 +28,10 @@ class Range(NamedTuple):
     high: float | None
 
 
-class Values:
+class KnownValues:
     """Some values of one attribute, by code.
 
-    >>> values = Values()
+    >>> values = KnownValues()
     >>> values.note(pa.array(["a", "b", "a"]), np.array([7, 8, 7]))
     >>> values.note(pa.array(["b", None]), np.array([8, 9]))
     >>> values.codes, values.array.to_pylist()
@@ -55,13 +55,47 @@ class Values:
         self.codes += found[new].tolist()
 
 
-def members(classifier: Classifier, values: Sequence[Values], number: int) -> list[tuple[pa.Scalar | Range, ...]]:
+class ClassValues:
+    """Some values of each attribute of a classifier."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, KnownValues] = {}  # by the number of the attribute
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no value is known yet."""
+        return not self._known
+
+    def clear(self) -> None:
+        """Forget all values, for another classifier."""
+        self._known.clear()
+
+    def note(self, attribute: int, column: Any, codes: Integers) -> None:  # noqa: ANN401 - an Arrow array
+        """Remember values of an attribute that are not known yet."""
+        self._known.setdefault(attribute, KnownValues()).note(column, codes)
+
+    def note_members(
+        self, attributes: Sequence[int], columns: Sequence[Any], codes: Sequence[Integers], classes: Integers
+    ) -> None:
+        """Remember values of the rows that have a class; attributes with ranges have no codes."""
+        rows = np.flatnonzero(classes)
+        for attribute, column, code in zip(attributes, columns, codes, strict=True):
+            if code.size:
+                self.note(attribute, plain(column).take(pa.array(rows)), code[rows])
+
+    def members(self, classifier: Classifier, number: int) -> list[tuple[pa.Scalar | Range, ...]]:
+        """The cells of a class, as far as their values are known."""
+        known = [self._known.get(attribute, KnownValues()) for attribute in classifier.cells.attributes]
+        return members(classifier, known, number)
+
+
+def members(classifier: Classifier, values: Sequence[KnownValues], number: int) -> list[tuple[pa.Scalar | Range, ...]]:
     """The cells of a class, as far as their values are known: for each attribute a value or a range.
 
     >>> from thalweg.routing.classifier import Cells
     >>> cells = Cells((0,), ((2.0, 5.0),))
     >>> classifier = Classifier(cells, np.sort(range_cells(2)), np.array([1, 1, 2, 2]), ())
-    >>> sum(len(members(classifier, [Values()], number)) for number in (1, 2))
+    >>> sum(len(members(classifier, [KnownValues()], number)) for number in (1, 2))
     4
     """
     columns = [_labelled(edges, own) for edges, own in zip(classifier.cells.edges, values, strict=True)]
@@ -87,7 +121,7 @@ def label(one: Any) -> str:  # noqa: ANN401 - an Arrow scalar or a range
     return f"{low}..{high}"
 
 
-def _labelled(edges: tuple[float, ...] | None, values: Values) -> list[tuple[int, Any]]:
+def _labelled(edges: tuple[float, ...] | None, values: KnownValues) -> list[tuple[int, Any]]:
     """Codes of an attribute's cells, with the value or range that each stands for."""
     if edges is None:
         return list(zip(values.codes, values.array if values.array is not None else (), strict=True))

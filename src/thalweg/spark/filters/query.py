@@ -17,7 +17,6 @@ from thalweg.drift import DETECTORS, Detector, NoDetector, detector
 from thalweg.ordering import POLICIES, Policy
 from thalweg.ordering import policy as policy_by_name
 from thalweg.ordering.precedence import MAX_FILTERS, required_before
-from thalweg.ordering.sampling import FULL
 from thalweg.ordering.types import Integers
 from thalweg.registry import hint
 from thalweg.sealed import short_digest
@@ -172,7 +171,7 @@ def _policy_of(choice: str | Policy | type[Policy]) -> tuple[type[Policy], dict[
         return type(choice), {
             "window": profile.window,
             "max_age": profile.max_age,
-            "p": float(sampler.arrays.probability[FULL]),
+            "p": sampler.full_probability,
             "adaptive_p": sampler.adaptive,
             "alpha": choice.state.alpha,
             "prior": choice.state.prior,

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from thalweg.drift.watched import SHAPES
-from thalweg.ordering import Policy
+from thalweg.ordering import POLICIES, Policy
 from thalweg.registry import hint
-from thalweg.routing.class_router import MOST_ATTRIBUTES
+from thalweg.routing.attributes import MOST_ATTRIBUTES
 from thalweg.routing.partition import refusal
 
 if TYPE_CHECKING:
@@ -61,8 +60,8 @@ def routes_of(
     if route_by is None:
         return None
     routes = _chosen(frame, used) if route_by == AUTO else _named(frame, route_by)
-    if kind not in SHAPES:
-        names = " or ".join(f"policy={policy.name!r}" for policy in SHAPES)
+    if not kind.profiles_all_filters:
+        names = " or ".join(f"policy={policy.name!r}" for policy in POLICIES if policy.profiles_all_filters)
         off = f"policy {kind.name} does not evaluate profile tuples on all predicates: write {names} for classes"
     elif predicates < 2:  # noqa: PLR2004 - of one there is no order
         off = "there is one predicate, hence one order"

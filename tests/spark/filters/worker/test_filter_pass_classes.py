@@ -74,7 +74,7 @@ def with_classes(one: FilterPass, columns: dict[str, pa.Array], cells: Cells) ->
     router, used = one.pipeline.router, [columns["ab"[at]] for at in cells.attributes]
     keys = np.unique(cells.of([codes(each) for each in used], [numbers(each) for each in used]))[::2]
     orders = ((0, 1, 2), (2, 1, 0), (1, 2, 0), (2, 0, 1))
-    router.policies += [router.make(order) for order in orders[1:]]
+    router.policies += [router.learners.make(order) for order in orders[1:]]
     router.classifier = Classifier(cells, keys, np.arange(keys.size) % 3 + 1, orders)
     one.pipeline.warm_up([1.0] * PREDICATES, [0.0] * PREDICATES)
 

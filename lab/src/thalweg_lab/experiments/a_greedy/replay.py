@@ -14,7 +14,7 @@ from thalweg.kernels import kernel
 from thalweg.ordering import Policy, Profile
 from thalweg.ordering.a_greedy import adapt
 from thalweg.ordering.matrix_view import FULL, recount, slide
-from thalweg.ordering.profile import Batch, Window, insert
+from thalweg.ordering.profile import Batch, ProfileWindow, insert
 from thalweg.ordering.types import Integers
 
 PARTS = ("window", "view", "violations")
@@ -22,7 +22,7 @@ ROUNDS = 20
 
 
 @kernel
-def slide_all(window: Window, view: Integers, order: Integers, batch: Batch) -> None:
+def slide_all(window: ProfileWindow, view: Integers, order: Integers, batch: Batch) -> None:
     """Keep the window and the matrix view up to date, and look no further."""
     for k in range(batch.masks.size):
         slide(window, view, order, FULL, 0, batch, k)

@@ -17,7 +17,8 @@ import pyarrow as pa
 from thalweg.drift import Watched
 from thalweg.ordering.pipeline import Pipeline
 from thalweg.ordering.types import Booleans, Floats
-from thalweg.routing import ClassRouter, RoutedPipeline, RoutingError
+from thalweg.routing import ClassRouter, RoutedPipeline
+from thalweg.sealed import SavedStateError
 from thalweg.spark.filters.worker.exchange import Exchange
 from thalweg.spark.filters.worker.judges import Judge, PredicateError
 from thalweg.spark.filters.worker.quarantine import Quarantine
@@ -175,11 +176,11 @@ class FilterPass:
             return
         try:
             other = ClassRouter.from_bytes(report.router, self.spec.policy.make, list(self.spec.attributes))
-        except RoutingError as error:
+        except SavedStateError as error:
             self.notes = [*self.notes, f"classes are learnt anew: {error}"][-MOST_CHANGES:]
             return
         if pipeline.router.seen:
-            pipeline.router.take_in(other)
+            pipeline.router.learn_from(other)
         else:
             pipeline.router = other
             pipeline.policy = other.overall

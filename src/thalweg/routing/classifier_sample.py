@@ -10,7 +10,7 @@ import numpy as np
 from thalweg.ordering.types import Floats, Integers
 
 
-class Sample:
+class ClassifierSample:
     """The newest profile tuples, with the values of some attributes.
 
     Parameters
@@ -22,7 +22,7 @@ class Sample:
 
     Examples
     --------
-    >>> sample = Sample(attributes=1, window=2)
+    >>> sample = ClassifierSample(attributes=1, window=2)
     >>> for mask in (1, 2, 3):
     ...     sample.insert(np.array([mask]), np.array([[10 * mask]]), np.array([[mask / 2]]))
     >>> sample.masks.tolist(), sample.codes.tolist(), sample.numbers.tolist()
@@ -76,9 +76,9 @@ class Sample:
         self._stop = stop
         self.keep(self.window)
 
-    def newest(self, size: int) -> Sample:
+    def newest(self, size: int) -> ClassifierSample:
         """A sample of the newest tuples."""
-        part = Sample(self._codes.shape[1], size)
+        part = ClassifierSample(self._codes.shape[1], size)
         part.insert(self.masks[-size:], self.codes[-size:], self.numbers[-size:])
         return part
 

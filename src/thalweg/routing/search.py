@@ -1,0 +1,102 @@
+"""The search for a classifier: the sample it is chosen from, what each candidate would save, and when to look again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from thalweg.ordering.types import Floats, Integers
+from thalweg.routing.attributes import AttributeReader, AttributeValues
+from thalweg.routing.benefit import surely
+from thalweg.routing.candidates import SURE, Candidates, find_candidates
+from thalweg.routing.classifier import Classifier, Estimate
+from thalweg.routing.classifier_sample import ClassifierSample
+from thalweg.routing.payoff import Payoff
+from thalweg.routing.schedule import FIRST_LOOK, LookSchedule
+
+
+class ClassifierSearch:
+    """Looks for the attributes, one or two, whose values make classes that are worth an order each.
+
+    Parameters
+    ----------
+    attributes
+        The names of the columns that may tell classes apart.
+    window
+        How many profile tuples, with the values of the attributes, are kept to choose from.
+    most_classes
+        How many classes there may be at most, besides class 0.
+    pairs
+        Whether pairs of attributes may be classifiers too.
+    """
+
+    def __init__(self, attributes: Sequence[str], *, window: int, most_classes: int, pairs: bool) -> None:
+        self.reader = AttributeReader(attributes)
+        if window < 2 * FIRST_LOOK:
+            raise ValueError(f"classifiers are chosen from a window of at least {2 * FIRST_LOOK}, not {window}")
+        if most_classes < 2:  # noqa: PLR2004 - one class is one order
+            raise ValueError(f"most_classes is at least 2, not {most_classes}")
+        self.most_classes = most_classes
+        self.pairs = pairs
+        self.sample = ClassifierSample(len(self.reader.names), window)
+        self.schedule = LookSchedule(window)
+        self.estimates: list[Estimate] = []  # of the last look, the best first
+        self.pruned: dict[str, str] = {}  # attributes that were no candidates then, with the reason
+
+    def add(self, masks: Integers, values: AttributeValues) -> None:
+        """Add profile tuples to the sample."""
+        self.sample.insert(masks, values.codes, values.numbers)
+        self.schedule.count(masks.size)
+
+    def take_sample(self, other: ClassifierSample) -> None:
+        """Choose from another process's sample if it is larger; it may hold the tuples of this one already."""
+        if len(other) > len(self.sample):
+            self.sample.keep(0)
+            self.sample.insert(other.masks, other.codes, other.numbers)
+
+    def look(
+        self, costs: Floats, required: Integers, payoff: Payoff, current: Classifier | None
+    ) -> tuple[Classifier, Estimate] | None:
+        """The classifier to use from now on, with what it is expected to save; None to go on as before."""
+        since_change = self.schedule.seen - self.schedule.changed
+        candidates = self._candidates(self.sample, costs, required)
+        best = candidates.best(payoff.worth)
+        if current is None and best is None and FIRST_LOOK <= since_change < len(self.sample):
+            candidates = self._candidates(self.sample.newest(since_change), costs, required)
+            best = candidates.best(payoff.worth)
+            if best is not None:
+                self.sample.keep(since_change)
+        chosen = _choose(candidates, best, payoff, current)
+        self.pruned = candidates.pruned
+        self.estimates = [replace(estimate, savings=np.zeros(0)) for estimate in candidates.estimates]
+        return None if chosen is None else (candidates.chooser.fit(chosen.cells), chosen)
+
+    def plan_next_look(self, payoff: Payoff) -> None:
+        """Say when to look again, after a look and what came of it."""
+        least = payoff.least() + payoff.price
+        is_promising = any(estimate.saving > least for estimate in self.estimates)
+        self.schedule.looked(len(self.sample), is_promising=is_promising)
+
+    def _candidates(self, sample: ClassifierSample, costs: Floats, required: Integers) -> Candidates:
+        return find_candidates(
+            sample,
+            self.reader.names,
+            costs,
+            required,
+            most_classes=self.most_classes,
+            pairs=self.pairs and 2 * len(sample) >= self.sample.window,  # there are many, and they need many tuples
+            refused=self.reader.refused,
+            widths=self.reader.widths,
+        )
+
+
+def _choose(
+    candidates: Candidates, best: Estimate | None, payoff: Payoff, current: Classifier | None
+) -> Estimate | None:
+    """The best candidate if it surely saves more than the current one, or the current one if it is out of date."""
+    in_use = next((estimate for estimate in candidates.estimates if estimate.cells.are_of(current)), None)
+    if best is not None and (in_use is None or surely(best.savings - in_use.savings, SURE) > 0):
+        return best
+    return in_use if in_use is not None and payoff.lags(in_use) else None
