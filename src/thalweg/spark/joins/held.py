@@ -46,7 +46,8 @@ class Asked:
 
     def parts(self, arrivals: Mapping[str, pa.RecordBatch], watermark: int | None) -> Iterator[Step]:
         """Take in new rows, as `Cell.parts` does."""
-        self._connection.send((arrivals, watermark))
+        with _ended():
+            self._connection.send((arrivals, watermark))
         while isinstance(found := self._received(), Step):
             yield found
         self._knowledge, self.switches = found
@@ -63,13 +64,20 @@ class Asked:
             self._connection.close()
 
     def _received(self) -> Any:  # noqa: ANN401 - a part, or what comes after the last
-        try:
+        with _ended():
             found = self._connection.recv()
-        except (EOFError, OSError):
-            raise ConnectionError("the worker process that held a cell of the join has ended; try again") from None
         if isinstance(found, Exception):
             raise found
         return found
+
+
+@contextmanager
+def _ended() -> Iterator[None]:
+    """A connection that is closed means that the other process has ended."""
+    try:
+        yield
+    except (EOFError, OSError):
+        raise ConnectionError("the worker process that held a cell of the join has ended; try again") from None
 
 
 @dataclass
@@ -182,8 +190,8 @@ class Holder:
         held = self.take(name)
         if held is None or len(self._held) + 1 - others >= FEWER:
             return None
-        idle = 0.0 if self._idle_since is None else time.monotonic() - self._idle_since
-        if held.token == token and idle < IDLE_SECONDS:
+        is_idle = self._idle_since is not None and time.monotonic() - self._idle_since >= IDLE_SECONDS
+        if held.token == token and not is_idle:
             return held
         self.keep(name, held)
         return None
