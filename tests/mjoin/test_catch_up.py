@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from thalweg.mjoin import Cell, Input, JoinQuery, Time
+from thalweg.mjoin import Cell, Input, JoinQuery, TimeWindow
 from thalweg.mjoin.catch_up import catch_up
 
 SCHEMA = pa.schema([("k", pa.int64()), ("s", pa.string()), ("t", pa.int64())])
@@ -20,7 +20,9 @@ NAMES = ("A", "B", "C")
 
 def query_of(output: Literal["append", "changelog"]) -> JoinQuery:
     return JoinQuery(
-        inputs=tuple(Input(name, SCHEMA, "t", Time(window)) for name, window in zip(NAMES, (30, 60, 45), strict=True)),
+        inputs=tuple(
+            Input(name, SCHEMA, "t", TimeWindow(window)) for name, window in zip(NAMES, (30, 60, 45), strict=True)
+        ),
         equalities=(frozenset([("A", "k"), ("B", "k")]), frozenset([("B", "s"), ("C", "s")])),
         select=tuple((name, "t", name) for name in NAMES),
         output=output,

@@ -19,7 +19,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thalweg.joinorder import PLANNERS
-from thalweg.mjoin import Cell, Count, Input, JoinQuery, Residual, Statistics, Time, keys, measuring, probing, window
+from thalweg.mjoin import (
+    Cell,
+    CountWindow,
+    Input,
+    JoinQuery,
+    Residual,
+    Statistics,
+    TimeWindow,
+    keys,
+    measuring,
+    probing,
+    window,
+)
 from thalweg.mjoin import index as index_module
 from thalweg.ordering import POLICIES
 from thalweg.ordering.types import Integers
@@ -40,6 +52,7 @@ KINDS = (
     pa.uint64(),
 )
 NEVER = -(10**9)  # a watermark before all others
+CONNECTION = duckdb.connect(config={"threads": 1})  # one for all examples: to open one takes longer than a query
 SHAPES = ("linear", "star", "cyclic", "complete", "common", "tree", "double")
 
 
@@ -109,11 +122,22 @@ def scenarios(
         if has_table and place == len(names) - 1:
             inputs.append(Input(name, pa.schema([*own_keys, *own[1:]])))
             continue
-        windows: tuple[Time | Count | None, ...] = (Time(60), Time(25), Time(25), Time(60), Time(7), None)
-        lasting = draw(st.sampled_from(windows if not by_count else (Count(1), Count(2), Count(5), Time(25))))
+        windows: tuple[TimeWindow | CountWindow | None, ...] = (
+            TimeWindow(60),
+            TimeWindow(25),
+            TimeWindow(25),
+            TimeWindow(60),
+            TimeWindow(7),
+            None,
+        )
+        lasting = draw(
+            st.sampled_from(
+                windows if not by_count else (CountWindow(1), CountWindow(2), CountWindow(5), TimeWindow(25))
+            )
+        )
         inputs.append(Input(name, pa.schema([*own_keys, *own]), "at", lasting))
-    if by_count and not any(isinstance(one.window, Count) for one in inputs):
-        inputs[0] = replace(inputs[0], window=Count(2))
+    if by_count and not any(isinstance(one.window, CountWindow) for one in inputs):
+        inputs[0] = replace(inputs[0], window=CountWindow(2))
     pair = (names[0], names[-1])
     residual = Residual(pair, ((pair[0], "small"), (pair[1], "small")), pc.less_equal)
     query = JoinQuery(
@@ -136,7 +160,7 @@ def arrivals(
 ) -> Iterator[tuple[dict[str, pa.RecordBatch], int | None]]:
     """Rows out of order, some of them late, in steps of any size."""
     numbers, domain = itertools.count(), int(random.integers(*((2, 8) if len(query.equalities) < 3 else (2, 4))))
-    greatest, watermark = None, NEVER if query.counts else None
+    greatest, watermark = None, NEVER if query.has_count_windows else None
     for step in range(count):
         batches = {}
         for one in query.inputs:
@@ -190,7 +214,7 @@ class Oracle:
 
     def results(self, *, current: bool = False) -> Counter[tuple[Any, ...]]:
         """All results, or those that are current at the watermark; with windows by count, of rows before it."""
-        released = self.query.counts
+        released = self.query.has_count_windows
         conditions = [
             f"{first[0]}.{first[1]} = {other[0]}.{other[1]}"
             for one in self.query.equalities
@@ -201,11 +225,11 @@ class Oracle:
         for one in streams:
             if released:
                 conditions.append(f"{one.name}.at < {self.watermark}")
-            if isinstance(one.window, Time):
+            if isinstance(one.window, TimeWindow):
                 conditions.append(f"{latest} - {one.name}.at < {one.window.microseconds}")
                 if current:
                     conditions.append(f"{one.name}.at > {self.watermark} - {one.window.microseconds}")
-            elif isinstance(one.window, Count):
+            elif isinstance(one.window, CountWindow):
                 until = f"{self.watermark} - 1" if current else latest
                 later = f"FROM {one.name} AS x WHERE x.k0 = {one.name}.k0 AND x.at > {one.name}.at AND x.at <= {until}"
                 later += " AND x.k0 = x.twin" if "twin" in one.schema.names else ""
@@ -215,11 +239,9 @@ class Oracle:
             conditions.append(f"{left}.{column} <= {right}.{other}")
         selected = ", ".join(f"{name}.{column} AS {alias}" for name, column, alias in self.query.select)
         text = f"SELECT {selected} FROM {', '.join(self.query.names)} WHERE {' AND '.join(conditions)}"  # noqa: S608
-        with duckdb.connect() as connection:
-            connection.execute("SET threads = 1")
-            for name, rows in self.history.items():
-                connection.register(name, rows)
-            return Counter(map(tuple, connection.execute(text).fetchall()))
+        for name, rows in self.history.items():
+            CONNECTION.register(name, rows)
+        return Counter(map(tuple, CONNECTION.execute(text).fetchall()))
 
 
 def options(random: np.random.Generator) -> dict[str, Any]:

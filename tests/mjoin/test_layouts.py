@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thalweg.mjoin import BEGINNING, Cell, Input, JoinQuery, Time
+from thalweg.mjoin import BEGINNING, Cell, Input, JoinQuery, TimeWindow
 from thalweg.mjoin.catch_up import catch_up
-from thalweg.mjoin.layouts import PLAIN, Heavy, Living, parts
+from thalweg.mjoin.layouts import PLAIN, ActiveLayouts, HeavyValue, parts
 from thalweg.mjoin.marks import ALWAYS, ELSEWHERE, counted_here, mark, together
 from thalweg.mjoin.shares import Shares, choose_shares
 from thalweg.ordering.types import Integers
@@ -35,7 +35,7 @@ def query_of(graph: str, output: Output = "append", table: str = "") -> JoinQuer
     classes = [frozenset((text[0], text[2]) for text in one) for one in GRAPHS[graph]]
     names = sorted({name for one in classes for name, _ in one})
     schema = pa.schema([("x", pa.int64()), ("y", pa.int64()), ("id", pa.int64()), ("t", pa.int64())])
-    windows = dict(zip(names, (Time(25), Time(40), Time(7)), strict=False))
+    windows = dict(zip(names, (TimeWindow(25), TimeWindow(40), TimeWindow(7)), strict=False))
     return JoinQuery(
         tuple(Input(name, schema) if name == table else Input(name, schema, "t", windows[name]) for name in names),
         tuple(classes),
@@ -61,10 +61,10 @@ def any_rows(random: np.random.Generator, schema: pa.Schema, at: int, most: int 
     return pa.record_batch([pa.array(one, pa.int64()) for one in columns], schema=schema)
 
 
-def any_heavy(random: np.random.Generator, query: JoinQuery, shares: Shares, table: str) -> tuple[Heavy, ...]:
+def any_heavy(random: np.random.Generator, query: JoinQuery, shares: Shares, table: str) -> tuple[HeavyValue, ...]:
     """Some heavy values, mostly the one that is."""
     return tuple(
-        Heavy(number, int(HASHES[key]), str(random.choice(sorted({name for name, _ in one} - {table}))))
+        HeavyValue(number, int(HASHES[key]), str(random.choice(sorted({name for name, _ in one} - {table}))))
         for number, one in enumerate(query.equalities)
         for key in range(KEYS)
         if shares.sizes[number] > 1 and random.random() < (0.7 if key == 0 else 0.1)
@@ -94,7 +94,7 @@ class Grid:
         return worker
 
     def step(
-        self, batches: dict[str, pa.RecordBatch], watermark: int, living: Living, random: np.random.Generator
+        self, batches: dict[str, pa.RecordBatch], watermark: int, layouts: ActiveLayouts, random: np.random.Generator
     ) -> list[pa.RecordBatch]:
         arrivals: list[dict[str, list[pa.RecordBatch]]] = [{} for _ in self.cells]
         for name, batch in batches.items():
@@ -102,7 +102,9 @@ class Grid:
                 for cell, own in enumerate(arrivals):
                     own[name] = [mark(batch, ALWAYS | (ELSEWHERE if cell else 0))]
                 continue
-            for cells, rows in parts(living, self.shares, name, hashes_of(self.query, self.shares, name, batch), batch):
+            for cells, rows in parts(
+                layouts, self.shares, name, hashes_of(self.query, self.shares, name, batch), batch
+            ):
                 for cell in cells:
                     arrivals[cell].setdefault(name, []).append(rows)
         results = []
@@ -138,7 +140,7 @@ def test_each_result_comes_once_whatever_the_layouts(
     query = query_of(graph, output, table)
     random, shares = np.random.default_rng(seed), shares_of(query, cells, table)
     alone, grid = Cell(query), Grid(query, shares, table)
-    living, sent, deadlines, watermark = PLAIN, Counter[str](), [BEGINNING, BEGINNING], BEGINNING
+    layouts, sent, deadlines, watermark = PLAIN, Counter[str](), [BEGINNING, BEGINNING], BEGINNING
     for number in range(12):
         batches = {
             one.name: any_rows(random, one.schema, number * STEP)
@@ -148,14 +150,14 @@ def test_each_result_comes_once_whatever_the_layouts(
         sent.update({name: batch.num_rows for name, batch in batches.items()})
         for name, batch in batches.items():
             window = query.input(name).window
-            if isinstance(window, Time) and batch.num_rows:
+            if isinstance(window, TimeWindow) and batch.num_rows:
                 deadlines[1] = max(deadlines[1], max(batch["t"].to_pylist()) + window.microseconds)
         expected = alone.step(batches, watermark)
-        assert rows_of(grid.step(batches, watermark, living, random)) == rows_of([expected.results])
+        assert rows_of(grid.step(batches, watermark, layouts, random)) == rows_of([expected.results])
         watermark = max(watermark, number * STEP - int(random.choice([STEP, 2 * STEP])))
-        if living.before is not None and watermark >= deadlines[0]:
-            living = replace(living, before=None)
-        if living.before is None and random.random() < 0.6:
-            living = Living(living.generation + 1, any_heavy(random, query, shares, table), living.heavy)
+        if layouts.before is not None and watermark >= deadlines[0]:
+            layouts = replace(layouts, before=None)
+        if layouts.before is None and random.random() < 0.6:
+            layouts = ActiveLayouts(layouts.generation + 1, any_heavy(random, query, shares, table), layouts.heavy)
             deadlines = [deadlines[1], BEGINNING]
     assert grid.counted == +sent

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from thalweg.mjoin import Cell, Input, JoinQuery, Time
+from thalweg.mjoin import Cell, Input, JoinQuery, TimeWindow
 from thalweg.mjoin import cell as cell_module
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("text", pa.string())])
@@ -17,7 +17,7 @@ SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("text", pa.string())]
 
 def query_of(output: Literal["append", "changelog"]) -> JoinQuery:
     return JoinQuery(
-        tuple(Input(name, SCHEMA, "t", Time(30)) for name in "ABC"),
+        tuple(Input(name, SCHEMA, "t", TimeWindow(30)) for name in "ABC"),
         (frozenset((name, "k") for name in "ABC"),),
         select=(("A", "t", "a"), ("B", "text", "b"), ("C", "t", "c")),
         output=output,
@@ -25,7 +25,7 @@ def query_of(output: Literal["append", "changelog"]) -> JoinQuery:
 
 
 def rows(random: np.random.Generator, at: int) -> pa.RecordBatch:
-    size = int(random.integers(0, 60))
+    size = int(random.integers(0, 16))
     texts = [str(one) * 20 for one in random.integers(0, 10, size)]
     return pa.record_batch([random.integers(0, 4, size), at + random.integers(0, 10, size), texts], schema=SCHEMA)
 

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from thalweg.mjoin import BEGINNING, Cell, Count, Input, JoinQuery, StateError, Time
+from thalweg.mjoin import BEGINNING, Cell, CountWindow, Input, JoinQuery, StateError, TimeWindow
 from thalweg.mjoin.segments import MAGIC, pack, unpack
 
 SCHEMA = pa.schema([("key", pa.int64()), ("at", pa.int64()), ("text", pa.string())])
 NAMES = ("A", "B")
 QUERY = JoinQuery(
-    tuple(Input(name, SCHEMA, "at", Time(1000)) for name in NAMES),
+    tuple(Input(name, SCHEMA, "at", TimeWindow(1000)) for name in NAMES),
     (frozenset((name, "key") for name in NAMES),),
     select=(("A", "key", "key"), ("A", "text", "a"), ("B", "text", "b")),
 )
@@ -94,7 +94,7 @@ def test_another_query_is_refused() -> None:
     assert unpack(QUERY, data)[1].equals(batch)
     first, second = QUERY.inputs
     others = (
-        replace(QUERY, inputs=(replace(first, window=Time(999)), second)),
+        replace(QUERY, inputs=(replace(first, window=TimeWindow(999)), second)),
         replace(QUERY, inputs=(replace(first, window=None), second)),
         replace(QUERY, inputs=(replace(first, schema=SCHEMA.append(pa.field("more", pa.int8()))), second)),
         replace(QUERY, inputs=(replace(first, schema=SCHEMA.set(2, pa.field("text", pa.large_string()))), second)),
@@ -124,7 +124,7 @@ def test_damaged_state_is_refused(spoil: object, message: str) -> None:
 
 
 def test_windows_by_count_take_all_rows_at_once_or_a_watermark_with_each_step() -> None:
-    query = replace(QUERY, inputs=tuple(replace(one, window=Count(1)) for one in QUERY.inputs))
+    query = replace(QUERY, inputs=tuple(replace(one, window=CountWindow(1)) for one in QUERY.inputs))
     columns = {"A": [[1, 1], [5, 6], ["x", "y"]], "B": [[1], [7], ["z"]]}
     batches = {name: pa.record_batch(each, schema=SCHEMA) for name, each in columns.items()}
     cell = Cell(query)

@@ -20,7 +20,7 @@ from thalweg.drift import Watched, detector
 from thalweg.joinorder import DropProbing, JoinGraph, Steady, planner
 from thalweg.joinorder.cost import probe_cost
 from thalweg.mjoin.measuring import Measures
-from thalweg.mjoin.probing import PASSED, PROBED, VISITED, Plan, Prober, plan
+from thalweg.mjoin.probing import PASSED, PROBED, VISITED, ProbePlan, Prober, plan
 from thalweg.mjoin.query import JoinQuery
 from thalweg.mjoin.window import Segment
 from thalweg.ordering import POLICIES, Policy
@@ -55,7 +55,7 @@ class Switch:
 
 
 @dataclass(frozen=True)
-class Choice:
+class OrderChoice:
     """How rows of an input probe."""
 
     order: Order
@@ -94,8 +94,8 @@ class Adaptation:
         self._forced: dict[str, Order] = {}
         self._step = 1  # the number of the step that is being made
         self._planned_at = self._step - PLANNED  # and of that in which orders were last planned
-        self._plans: dict[str, Plan] = {}
-        self._choices: dict[str, Choice] = {}
+        self._plans: dict[str, ProbePlan] = {}
+        self._choices: dict[str, OrderChoice] = {}
         self.fix(orders or {})
 
     def fix(self, orders: Mapping[str, Order]) -> None:
@@ -108,7 +108,7 @@ class Adaptation:
         self._forced |= {name: tuple(order) for name, order in orders.items()}
         self._choose()
 
-    def plan(self, name: str) -> Plan:
+    def plan(self, name: str) -> ProbePlan:
         """How rows of an input probe."""
         if name not in self._plans:
             one = self._choices[name]
@@ -168,15 +168,15 @@ class Adaptation:
         self._choices = {name: self._choice(name) for name in self.query.names}
         self._plans.clear()
 
-    def _choice(self, name: str) -> Choice:
+    def _choice(self, name: str) -> OrderChoice:
         """How rows of an input should probe by all that is known."""
         drops = self._drops[name]
         if name in self._forced:
-            return Choice(self._forced[name], self._forced[name], drops)
+            return OrderChoice(self._forced[name], self._forced[name], drops)
         planned = self._planned[name]
         if name in self._learners and drops:
-            return Choice(self._learnt(name), planned, drops)
-        return Choice(planned, planned, drops)
+            return OrderChoice(self._learnt(name), planned, drops)
+        return OrderChoice(planned, planned, drops)
 
     def _choose_anew(self, rows: int, statistics: Statistics) -> None:
         graph = self._replanned(rows)
@@ -225,7 +225,7 @@ class Adaptation:
         return graph
 
     def _reason(
-        self, name: str, present: Choice, wanted: Choice, graph: JoinGraph | None
+        self, name: str, present: OrderChoice, wanted: OrderChoice, graph: JoinGraph | None
     ) -> tuple[str, Order, Order, str]:
         """What has changed, from what to what, and why."""
         measures = self.measures

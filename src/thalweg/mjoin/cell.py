@@ -25,7 +25,7 @@ from thalweg.mjoin.counting import count_deadlines
 from thalweg.mjoin.keys import equal, is_exact
 from thalweg.mjoin.marks import ELSEWHERE, all_meet_here, mark, marks_of, meet_here, unmarked
 from thalweg.mjoin.probing import Prober
-from thalweg.mjoin.query import Count, JoinQuery
+from thalweg.mjoin.query import CountWindow, JoinQuery
 from thalweg.mjoin.segments import pack, unpack
 from thalweg.mjoin.window import BEGINNING, Segment, Window
 from thalweg.ordering.types import Integers
@@ -75,7 +75,7 @@ class Step:
     statistics: Statistics
 
 
-class Waiting(NamedTuple):
+class WaitingRows(NamedTuple):
     """Rows that wait for the watermark, and their segment."""
 
     number: int
@@ -106,7 +106,7 @@ class Cell:
     >>> from thalweg.mjoin import Input, Time
     >>> schema = pa.schema([("key", pa.int64()), ("at", pa.int64())])
     >>> query = JoinQuery(
-    ...     (Input("A", schema, "at", Time(10)), Input("B", schema, "at", Time(10))),
+    ...     (Input("A", schema, "at", TimeWindow(10)), Input("B", schema, "at", TimeWindow(10))),
     ...     (frozenset([("A", "key"), ("B", "key")]),),
     ...     select=(("A", "key", "key"), ("A", "at", "a"), ("B", "at", "b")),
     ... )
@@ -131,7 +131,7 @@ class Cell:
         self.version = 0  # steps so far
         self.watermark: int | None = None
         self._windows = {name: Window(query, name) for name in query.names}
-        self._held: dict[str, Waiting] = {}
+        self._held: dict[str, WaitingRows] = {}
         self._next = 0  # the number of the next segment
         self._part = FIRST_PART  # results to give at once
         self._prober = Prober(query, self._windows)
@@ -140,7 +140,7 @@ class Cell:
     @classmethod
     def load(cls, query: JoinQuery, segments: Mapping[int, bytes], watermark: int | None, **options: Any) -> Self:  # noqa: ANN401 - those of the class
         """A cell from its state: all segments that were added and not removed."""
-        if query.counts and watermark is None:
+        if query.has_count_windows and watermark is None:
             raise ValueError("windows by count need a watermark in every step; what was that of the last?")
         cell = cls(query, **options)
         cell.watermark = watermark
@@ -148,8 +148,8 @@ class Cell:
         for number, data in segments.items():
             name, rows = unpack(query, data)
             times = cell._windows[name].times(rows)
-            if query.counts and watermark is not None and times.max(initial=BEGINNING) >= watermark:
-                cell._held[name] = Waiting(number, rows, len(data))
+            if query.has_count_windows and watermark is not None and times.max(initial=BEGINNING) >= watermark:
+                cell._held[name] = WaitingRows(number, rows, len(data))
             else:
                 found.append((int(times.max(initial=BEGINNING)), number, name, rows))
             cell._next = max(cell._next, number + 1)
@@ -187,7 +187,7 @@ class Cell:
         Without a watermark no row is late and none expires. With windows by count that means that all rows are there,
         and this is the only step: streams that have no watermark yet have `BEGINNING`.
         """
-        if self.query.counts and self.version and self.watermark is None:
+        if self.query.has_count_windows and self.version and self.watermark is None:
             raise ValueError("windows by count need a watermark in every step; without any, give all rows in one step")
         before = BEGINNING if self.watermark is None else self.watermark
         if watermark is not None:
@@ -197,7 +197,7 @@ class Cell:
         added, removed = dict[int, bytes](), list[int]()
         new = self._accepted(arrivals, statistics, late)
         count_handled(sum(rows.num_rows for rows in new.values()) // ROWS_PER_PROFILE_TUPLE, MJOIN)
-        if self.query.counts:
+        if self.query.has_count_windows:
             new = self._released(new, statistics, added, removed)
         deadlines = {name: self._due(name, rows) for name, rows in new.items()}
         rest = yield from self._given(self._found(new, deadlines, before, now, added, statistics), statistics)
@@ -224,12 +224,12 @@ class Cell:
         """The results that end, and then those that new rows make."""
         if self.query.output == "changelog" and now > before:
             yield from self._leave(before, now)
-        if self.query.output == "changelog" and self.query.counts:  # what has expired already never enters
+        if self.query.output == "changelog" and self.query.has_count_windows:  # what has expired already never enters
             for name, floor in self._floors(now).items():
                 if name in new:
                     stays = deadlines[name] > floor
                     new[name], deadlines[name] = new[name].filter(pa.array(stays)), deadlines[name][stays]
-        floors = self._floors(now if self.query.output == "changelog" or not self.query.counts else before)
+        floors = self._floors(now if self.query.output == "changelog" or not self.query.has_count_windows else before)
         for name, rows in new.items():
             if rows.num_rows:
                 segment = self._append(name, rows, added, deadlines[name])
@@ -313,7 +313,7 @@ class Cell:
                     removed.append(self._held.pop(name).number)
                 if still.num_rows:
                     added[self._next] = pack(self.query, name, still)
-                    self._held[name] = Waiting(self._next, still, len(added[self._next]))
+                    self._held[name] = WaitingRows(self._next, still, len(added[self._next]))
                     self._next += 1
         statistics.held = {name: waiting.rows.num_rows for name, waiting in self._held.items()}
         return released
@@ -321,7 +321,7 @@ class Cell:
     def _due(self, name: str, rows: pa.RecordBatch) -> Integers:
         """When new rows expire; those that they push out of a window by count do so from now on."""
         window = self._windows[name]
-        if isinstance(window.input.window, Count):
+        if isinstance(window.input.window, CountWindow):
             return count_deadlines(window, rows)
         return window.deadlines(window.times(rows))
 
@@ -348,7 +348,7 @@ class Cell:
 
         That of a window by count is the time of a row, which may be the watermark itself only later.
         """
-        return {one.name: watermark - isinstance(one.window, Count) for one in self.query.inputs}
+        return {one.name: watermark - isinstance(one.window, CountWindow) for one in self.query.inputs}
 
     def _enter(
         self, name: str, segment: Segment, floors: Mapping[str, int], statistics: Statistics

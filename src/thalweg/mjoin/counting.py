@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from thalweg.mjoin.index import Keys
+from thalweg.mjoin.index import ProbeKeys
 from thalweg.mjoin.keys import codes
-from thalweg.mjoin.query import Count
+from thalweg.mjoin.query import CountWindow
 from thalweg.mjoin.window import BEGINNING, FOREVER, Window
 from thalweg.ordering.types import Integers
 
@@ -21,7 +21,7 @@ from thalweg.ordering.types import Integers
 def count_deadlines(window: Window, new: pa.RecordBatch | None = None) -> Integers:
     """The deadlines of new rows; those of the window's rows are set. Without new rows, just the latter, for all."""
     rows, (keys, times) = np.arange(window.start, window.end), np.empty((2, 0), np.int64)
-    if not isinstance(window.input.window, Count):
+    if not isinstance(window.input.window, CountWindow):
         return times
     [(number, columns)] = window.query.key_columns[window.input.name].items()
     if new is not None:
@@ -62,6 +62,6 @@ def pushed_out(keys: Integers, times: Integers, count: int) -> Integers:
 def _with_keys(window: Window, number: int, keys: Integers) -> Integers:
     """The numbers of the window's rows with some keys."""
     index = window.index((number,))
-    wanted = Keys(keys, np.full(keys.size, BEGINNING), np.full(keys.size, FOREVER))
+    wanted = ProbeKeys(keys, np.full(keys.size, BEGINNING), np.full(keys.size, FOREVER))
     found = [one.rows for one in index.matches(wanted, index.newest(keys), window.start, BEGINNING)]
     return np.concatenate([np.empty(0, np.int64), *found])

@@ -28,7 +28,7 @@ NONE = -1
 PLACE, AT, VISITED = range(3)
 
 
-class Keys(NamedTuple):
+class ProbeKeys(NamedTuple):
     """What to look for: the keys of some rows, and what the deadlines and times of their matches have to be."""
 
     keys: Integers
@@ -36,7 +36,7 @@ class Keys(NamedTuple):
     before: Integers
 
 
-class Found(NamedTuple):
+class Matches(NamedTuple):
     """Matches: whose they are, the numbers of their rows, and both sides' greatest time and earliest deadline."""
 
     origin: Integers
@@ -83,7 +83,7 @@ class Index:
         """For each key, where its chain begins."""
         return self.heads[self._buckets(keys)]
 
-    def first(self, wanted: Keys, start: int, floor: int) -> Integers:
+    def first(self, wanted: ProbeKeys, start: int, floor: int) -> Integers:
         """For each key the number of the newest row that matches, or a number before the start."""
         at = self.newest(wanted.keys)
         if compiled(MJOIN):
@@ -97,7 +97,7 @@ class Index:
             going = going[at[going] >= start]
         return at
 
-    def matches(self, wanted: Keys, at: Integers, start: int, floor: int) -> Iterator[Found]:
+    def matches(self, wanted: ProbeKeys, at: Integers, start: int, floor: int) -> Iterator[Matches]:
         """All matches of each key from a row of its chain on, in blocks."""
         if not wanted.keys.size:
             return
@@ -110,12 +110,12 @@ class Index:
             size *= 4
             found = _matches(self.entries, start, floor, *wanted, at, cursor, *block)
             if found:
-                yield Found(*block[:, :found])
+                yield Matches(*block[:, :found])
         self.visited += int(cursor[VISITED])
 
-    def _matches(self, wanted: Keys, at: Integers, start: int, floor: int) -> Iterator[Found]:
+    def _matches(self, wanted: ProbeKeys, at: Integers, start: int, floor: int) -> Iterator[Matches]:
         """The same as the kernel, in NumPy: a block for each step along the chains, joined while they are small."""
-        waiting, size = list[Found](), 0
+        waiting, size = list[Matches](), 0
         going = np.flatnonzero(at >= start)
         at = at[going]
         while going.size:
@@ -124,7 +124,7 @@ class Index:
             entries = self.entries[rows & (self.entries.shape[0] - 1)]
             latest = np.maximum(wanted.latest[origin], entries[:, TIME])
             before = np.minimum(wanted.before[origin], entries[:, DEADLINE])
-            waiting.append(Found(origin, rows, latest, before))
+            waiting.append(Matches(origin, rows, latest, before))
             size += rows.size
             if size > BLOCK:
                 yield joined(waiting)
@@ -134,7 +134,7 @@ class Index:
         if waiting:
             yield joined(waiting)
 
-    def _look(self, wanted: Keys, floor: int, which: Integers, rows: Integers) -> tuple[Booleans, Integers]:
+    def _look(self, wanted: ProbeKeys, floor: int, which: Integers, rows: Integers) -> tuple[Booleans, Integers]:
         """Whether rows match what some keys want, and which rows are next in their chains."""
         self.visited += rows.size
         entries = self.entries[rows & (self.entries.shape[0] - 1)]
@@ -147,12 +147,12 @@ class Index:
         return ((keys.view(np.uint64) * GOLDEN) >> self._shift).view(np.int64)
 
 
-def joined(blocks: Iterable[Found]) -> Found:
+def joined(blocks: Iterable[Matches]) -> Matches:
     """Blocks of matches as one."""
     found = list(blocks)
     if len(found) == 1:
         return found[0]
-    return Found(
+    return Matches(
         *(np.concatenate([np.empty(0, np.int64), *each]) for each in (zip(*found, strict=True) if found else [()] * 4))
     )
 

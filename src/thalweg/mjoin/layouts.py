@@ -25,7 +25,7 @@ WORD = 64  # bits
 TURN = 7  # bits of a row's hash, between those that places along two classes begin with
 
 
-class Heavy(NamedTuple):
+class HeavyValue(NamedTuple):
     """A value that is split."""
 
     number: int  # of its class of equal attributes
@@ -34,21 +34,21 @@ class Heavy(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Living:
+class ActiveLayouts:
     """The layouts that rows in windows were sent by: the newest, and the one before as long as rows of it are there.
 
-    >>> living = Living(3, (Heavy(0, 17, "A"),), before=())
-    >>> Living.from_json(living.to_json()) == living
+    >>> layouts = ActiveLayouts(3, (HeavyValue(0, 17, "A"),), before=())
+    >>> ActiveLayouts.from_json(layouts.to_json()) == layouts
     True
     """
 
     generation: int = 0
-    heavy: tuple[Heavy, ...] = ()
-    before: tuple[Heavy, ...] | None = None
+    heavy: tuple[HeavyValue, ...] = ()
+    before: tuple[HeavyValue, ...] | None = None
 
     @property
     def mark(self) -> int:
-        """The mark of a row that goes to the same cells by all living layouts."""
+        """The mark of a row that goes to the same cells by all active layouts."""
         return self.generation * GENERATION
 
     def to_json(self) -> dict[str, Any]:
@@ -57,10 +57,10 @@ class Living:
         return {"generation": self.generation, "heavy": [list(one) for one in self.heavy], "before": before}
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Living:
+    def from_json(cls, found: Mapping[str, Any]) -> ActiveLayouts:
         """What `to_json` made."""
-        before = None if found["before"] is None else tuple(Heavy(*one) for one in found["before"])
-        return cls(found["generation"], tuple(Heavy(*one) for one in found["heavy"]), before)
+        before = None if found["before"] is None else tuple(HeavyValue(*one) for one in found["before"])
+        return cls(found["generation"], tuple(HeavyValue(*one) for one in found["heavy"]), before)
 
     def touches(self, hashes: Mapping[int, Integers], rows: int) -> Booleans:
         """Which rows do not simply go where the grid says, from the hashes of their attributes by class."""
@@ -70,11 +70,11 @@ class Living:
         return found
 
 
-PLAIN = Living()
+PLAIN = ActiveLayouts()
 
 
 def parts(
-    living: Living, shares: Shares, name: str, hashes: Mapping[int, Integers], rows: pa.RecordBatch
+    layouts: ActiveLayouts, shares: Shares, name: str, hashes: Mapping[int, Integers], rows: pa.RecordBatch
 ) -> Iterator[tuple[list[int], pa.RecordBatch]]:
     """The rows of an input by the cells that they go to, marked.
 
@@ -82,35 +82,35 @@ def parts(
     >>> rows, hashes = pa.record_batch({"key": [6, 7, 7]}), {0: np.array([6, 7, 7])}
     >>> [(cells, each.to_pydict()) for cells, each in parts(PLAIN, grid, "B", hashes, rows)]
     [([0], {'key': [6]}), ([1], {'key': [7, 7]})]
-    >>> split = Living(0, (Heavy(0, 7, "A"),))
+    >>> split = ActiveLayouts(0, (HeavyValue(0, 7, "A"),))
     >>> [(cells, each["key"].to_pylist()) for cells, each in parts(split, grid, "B", hashes, rows)]
     [([0], [7, 7]), ([1], [7, 7]), ([0], [6])]
     """
-    touched = living.touches(hashes, rows.num_rows)
+    touched = layouts.touches(hashes, rows.num_rows)
     if touched.any():
         heavy, others = np.flatnonzero(touched), np.flatnonzero(~touched)
         heavy_hashes = {one: each[heavy] for one, each in hashes.items()}
-        yield from _spread_out(living, shares, name, heavy_hashes, rows.take(pa.array(heavy)))
+        yield from _spread_out(layouts, shares, name, heavy_hashes, rows.take(pa.array(heavy)))
         hashes, rows = {one: each[others] for one, each in hashes.items()}, rows.take(pa.array(others))
     cells = first_cells(hashes, shares, rows.num_rows)
     for first, some in by_cell(rows, cells, shares.cells):
-        yield [first + offset for offset in shares.offsets(name)], mark(some, living.mark)
+        yield [first + offset for offset in shares.offsets(name)], mark(some, layouts.mark)
 
 
 def _spread_out(
-    living: Living, shares: Shares, name: str, hashes: Mapping[int, Integers], rows: pa.RecordBatch
+    layouts: ActiveLayouts, shares: Shares, name: str, hashes: Mapping[int, Integers], rows: pa.RecordBatch
 ) -> Iterator[tuple[list[int], pa.RecordBatch]]:
     """The same for rows that have a heavy value."""
     scattered = row_hashes(rows)
-    first, numbers, cells = _places(living.heavy, shares, name, hashes, scattered)
+    first, numbers, cells = _places(layouts.heavy, shares, name, hashes, scattered)
     missing = np.zeros(cells.size, np.int64)
-    if living.before is not None:
-        _, numbers_before, cells_before = _places(living.before, shares, name, hashes, scattered)
+    if layouts.before is not None:
+        _, numbers_before, cells_before = _places(layouts.before, shares, name, hashes, scattered)
         now, before = numbers * shares.cells + cells, numbers_before * shares.cells + cells_before
         both = np.union1d(now, before)
         missing = NOT_NOW * ~np.isin(both, now) + NOT_BEFORE * ~np.isin(both, before)
         numbers, cells = np.divmod(both, shares.cells)
-    marks = living.mark + missing + ELSEWHERE * (cells != first[numbers])
+    marks = layouts.mark + missing + ELSEWHERE * (cells != first[numbers])
     order = np.argsort(cells, kind="stable")
     for some in np.split(order, np.flatnonzero(np.diff(cells[order])) + 1):
         yield [int(cells[some[0]])], mark(rows.take(pa.array(numbers[some])), marks[some])
@@ -133,7 +133,7 @@ def row_hashes(rows: pa.RecordBatch) -> Integers:
 
 
 def _places(
-    heavy: Sequence[Heavy], shares: Shares, name: str, hashes: Mapping[int, Integers], scattered: Integers
+    heavy: Sequence[HeavyValue], shares: Shares, name: str, hashes: Mapping[int, Integers], scattered: Integers
 ) -> tuple[Integers, Integers, Integers]:
     """By one layout: the first cell of each row, and all pairs of rows' numbers and cells."""
     first, copied = np.zeros(scattered.size, np.int64), np.zeros(scattered.size, np.int64)
@@ -154,7 +154,7 @@ def _places(
     return first, np.concatenate(numbers), np.concatenate(cells)
 
 
-def _among(hashed: Integers, heavy: Iterable[Heavy]) -> Booleans:
+def _among(hashed: Integers, heavy: Iterable[HeavyValue]) -> Booleans:
     """Which hashes are those of some heavy values."""
     known = np.unique(np.array([one.hashed for one in heavy], np.int64))
     if not known.size:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from thalweg.joinorder import DropProbing, JoinGraph
-from thalweg.mjoin.index import Found, Index, Keys, joined
+from thalweg.mjoin.index import Index, Matches, ProbeKeys, joined
 from thalweg.mjoin.keys import combined
 from thalweg.mjoin.query import JoinQuery, Key, Pair
 from thalweg.mjoin.window import Segment, Window
@@ -107,7 +107,7 @@ class Measures:
         self._sampled[name] += size
         rows = segment.first + np.sort(self._random.choice(segment.rows, size, replace=False))
         own = self.windows[name]
-        start = Found(np.arange(size), rows, own.ring("times", rows), own.ring("deadlines", rows))
+        start = Matches(np.arange(size), rows, own.ring("times", rows), own.ring("deadlines", rows))
         matches = {other: self._matches(name, other, start, floors) for other in self._near[name]}
         for other, found in matches.items():
             way = name, other
@@ -143,7 +143,7 @@ class Measures:
         self.arrived, self._steps = dict(knowledge["arrived"]), float(knowledge["steps"])
         self._known |= {(left, right): np.array(counts) for left, right, *counts in knowledge["pairs"]}
 
-    def _drop_masks(self, name: str, matches: Mapping[str, Found], size: int, floors: Mapping[str, int]) -> Integers:
+    def _drop_masks(self, name: str, matches: Mapping[str, Matches], size: int, floors: Mapping[str, int]) -> Integers:
         """For each row of a sample, which paths have no match; where they begin, the matches are known."""
         probing = self.probings[name]
         inner = set(probing.parents.values())
@@ -164,15 +164,15 @@ class Measures:
             masks |= dropped.astype(np.int64) << probing.filters.index(child)
         return masks
 
-    def _matches(self, parent: str, child: str, start: Found, floors: Mapping[str, int]) -> Found:
+    def _matches(self, parent: str, child: str, start: Matches, floors: Mapping[str, int]) -> Matches:
         """The matches that rows of one input have in another's window."""
         window, (index, wanted) = self.windows[child], self._wanted(parent, child, start)
         return joined(index.matches(wanted, index.newest(wanted.keys), window.start, floors[child]))
 
-    def _wanted(self, parent: str, child: str, start: Found) -> tuple[Index, Keys]:
+    def _wanted(self, parent: str, child: str, start: Matches) -> tuple[Index, ProbeKeys]:
         key = self._key(parent, child)
         codes = combined([self.windows[parent].ring(one, start.rows) for one in key])
-        return self.windows[child].index(key), Keys(codes, start.latest, start.before)
+        return self.windows[child].index(key), ProbeKeys(codes, start.latest, start.before)
 
     def _key(self, one: str, other: str) -> Key:
         return self.query.pairs.get((one, other)) or self.query.pairs.get((other, one), ())

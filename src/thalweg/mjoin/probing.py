@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow.compute as pc
 
-from thalweg.mjoin.index import Keys
+from thalweg.mjoin.index import ProbeKeys
 from thalweg.mjoin.keys import combined
 from thalweg.mjoin.query import JoinQuery, Key, Residual
 from thalweg.mjoin.window import Window
@@ -37,7 +37,7 @@ class Probe(NamedTuple):
 
 
 @dataclass
-class Partial:
+class Combinations:
     """Combinations of rows that may become results."""
 
     rows: dict[str, Integers]  # numbers of rows by input
@@ -46,9 +46,9 @@ class Partial:
     codes: dict[int, Integers]  # of classes of equal columns
     stopped: dict[str, Integers] = field(default_factory=dict)  # where tests found a match
 
-    def take(self, places: Integers) -> Partial:
+    def take(self, places: Integers) -> Combinations:
         """Some of them."""
-        return Partial(
+        return Combinations(
             {name: rows.take(places) for name, rows in self.rows.items()},
             self.latest.take(places),
             self.before.take(places),
@@ -58,7 +58,7 @@ class Partial:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ProbePlan:
     """The probes of an input's rows."""
 
     stream: str
@@ -73,7 +73,7 @@ class Plan:
 
 def plan(
     query: JoinQuery, stream: str, order: Sequence[str], generation: Sequence[str], *, drop_probing: bool = True
-) -> Plan:
+) -> ProbePlan:
     """The probes of an input's rows: drop-probing in one order, and the generation of results in another."""
     inner = _inner(query, stream, order) if drop_probing else set(order)
     tested = [name for name in order if name not in inner]
@@ -101,7 +101,7 @@ def plan(
             probes[place] = one._replace(fetched=tuple(sorted(later & classes[one.name] - taken)))
             taken |= classes[one.name]
     needed = {number for one in probes for number in one.key}
-    return Plan(stream, tuple(probes), tuple(sorted(needed & classes[stream])))
+    return ProbePlan(stream, tuple(probes), tuple(sorted(needed & classes[stream])))
 
 
 def _inner(query: JoinQuery, stream: str, order: Sequence[str]) -> set[str]:
@@ -128,10 +128,10 @@ class Prober:
         self.query, self.windows = query, windows
         self.counts: dict[tuple[str, int], Integers] = {}  # by stream and place of the probe, since it was cleared
 
-    def run(self, plan: Plan, rows: Integers, floors: Mapping[str, int]) -> Iterator[Partial]:
+    def run(self, plan: ProbePlan, rows: Integers, floors: Mapping[str, int]) -> Iterator[Combinations]:
         """The results that rows of the plan's input are in, in blocks."""
         own = self.windows[plan.stream]
-        partial = Partial(
+        partial = Combinations(
             {plan.stream: rows},
             own.ring("times", rows),
             own.ring("deadlines", rows),
@@ -139,7 +139,9 @@ class Prober:
         )
         yield from self._run(plan, 0, partial, floors)
 
-    def _run(self, plan: Plan, place: int, partial: Partial, floors: Mapping[str, int]) -> Iterator[Partial]:
+    def _run(
+        self, plan: ProbePlan, place: int, partial: Combinations, floors: Mapping[str, int]
+    ) -> Iterator[Combinations]:
         if not partial.latest.size:
             return
         if place == len(plan.probes):
@@ -148,7 +150,7 @@ class Prober:
         one = plan.probes[place]
         window = self.windows[one.name]
         index = window.index(one.key)
-        wanted = Keys(combined([partial.codes[number] for number in one.key]), partial.latest, partial.before)
+        wanted = ProbeKeys(combined([partial.codes[number] for number in one.key]), partial.latest, partial.before)
         counts = self.counts.setdefault((plan.stream, place), np.zeros(3, np.int64))
         counts[PROBED] += partial.latest.size
         before = index.visited
@@ -165,7 +167,7 @@ class Prober:
         if at is None or not one.resumes:
             at = index.newest(wanted.keys)
         for block in index.matches(wanted, at, window.start, floors[one.name]):
-            larger = Partial(
+            larger = Combinations(
                 {name: each.take(block.origin) for name, each in partial.rows.items()},
                 block.latest,
                 block.before,
@@ -188,6 +190,6 @@ class Prober:
             yield from self._run(plan, place + 1, larger, floors)
         counts[VISITED] += index.visited - before
 
-    def _holds(self, residual: Residual, partial: Partial) -> Booleans:
+    def _holds(self, residual: Residual, partial: Combinations) -> Booleans:
         columns = (self.windows[name].take(partial.rows[name], column) for name, column in residual.columns)
         return pc.fill_null(residual.test(*columns), False).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]  # noqa: FBT003 - Arrow's signature

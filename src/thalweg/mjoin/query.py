@@ -27,7 +27,7 @@ Pair = tuple[str, str]  # two inputs, in the order of the query
 
 
 @dataclass(frozen=True)
-class Time:
+class TimeWindow:
     """A window by time: a row is in it for so many microseconds."""
 
     microseconds: int
@@ -38,7 +38,7 @@ class Time:
 
 
 @dataclass(frozen=True)
-class Count:
+class CountWindow:
     """A window by count: a row is in it until so many later rows with its key have come."""
 
     rows: int
@@ -59,7 +59,7 @@ class Input:
     name: str
     schema: pa.Schema
     time: str | None = None
-    window: Time | Count | None = None
+    window: TimeWindow | CountWindow | None = None
 
     def __post_init__(self) -> None:
         if self.time is not None:
@@ -98,7 +98,7 @@ class JoinQuery:
 
     >>> schema = pa.schema([("key", pa.int64()), ("at", pa.int64())])
     >>> query = JoinQuery(
-    ...     inputs=tuple(Input(name, schema, "at", Time(10)) for name in "ABC"),
+    ...     inputs=tuple(Input(name, schema, "at", TimeWindow(10)) for name in "ABC"),
     ...     equalities=(frozenset([("A", "key"), ("B", "key"), ("C", "key")]),),
     ...     select=(("A", "key", "key"), ("A", "at", "a"), ("C", "at", "c")),
     ... )
@@ -138,7 +138,7 @@ class JoinQuery:
             raise ValueError("a column is in two classes of equal columns; make them one class")
         if not self.graph().connected:
             raise ValueError("the equalities do not connect all inputs; add those that are missing")
-        if self.counts and not (self.common and all(one.time for one in self.inputs)):
+        if self.has_count_windows and not (self.has_common_key and all(one.time for one in self.inputs)):
             raise ValueError(
                 "a window by count is of rows with one key: all inputs must be streams with one common key; "
                 "use windows by time"
@@ -157,12 +157,12 @@ class JoinQuery:
         raise ValueError(f"there is no input {name!r}; there are {', '.join(self.names)}")
 
     @cached_property
-    def counts(self) -> bool:
+    def has_count_windows(self) -> bool:
         """Whether some window is by count."""
-        return any(isinstance(one.window, Count) for one in self.inputs)
+        return any(isinstance(one.window, CountWindow) for one in self.inputs)
 
     @cached_property
-    def common(self) -> bool:
+    def has_common_key(self) -> bool:
         """Whether all equalities are those of one key that all inputs have."""
         return len(self.equalities) == 1 and len({name for name, _ in self.equalities[0]}) == len(self.inputs)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.mjoin.layouts import PLAIN, Heavy, Living
+from thalweg.mjoin.layouts import PLAIN, ActiveLayouts, HeavyValue
 from thalweg.mjoin.shares import Shares
 from thalweg.mjoin.window import BEGINNING, FOREVER
 from thalweg.ordering.types import Integers
@@ -45,7 +45,7 @@ def frequent(hashed: Integers) -> dict[int, float]:
 
 
 @dataclass(frozen=True)
-class Report:
+class SkewReport:
     """What a task tells of the rows of an input that it has sent."""
 
     name: str
@@ -58,16 +58,16 @@ class Report:
 class Ledger:
     """What is known of the rows that have been sent, after a micro-batch."""
 
-    living: Living = PLAIN  # by which the rows of the last micro-batch were sent
+    layouts: ActiveLayouts = PLAIN  # by which the rows of the last micro-batch were sent
     deadline: int = BEGINNING  # the latest of rows that were sent by the newest layout
     deadline_before: int = BEGINNING  # and by those before
     rows: Mapping[str, float] = field(default_factory=dict)  # lately, by input
     values: Mapping[int, Mapping[int, Mapping[str, float]]] = field(default_factory=dict)  # by class, hash and input
 
-    def after(self, living: Living, reports: Iterable[Report], shares: Shares) -> Ledger:
+    def after(self, layouts: ActiveLayouts, reports: Iterable[SkewReport], shares: Shares) -> Ledger:
         """What is known when some more rows have been sent."""
         several = list(reports)
-        newer = living.generation > self.living.generation
+        newer = layouts.generation > self.layouts.generation
         deadline = max([BEGINNING if newer else self.deadline, *(one.deadline for one in several)])
         rows = {name: KEPT * each for name, each in self.rows.items()}
         values = {
@@ -80,14 +80,14 @@ class Ledger:
                 for hashed, count in found.items():
                     own = values.setdefault(number, {}).setdefault(hashed, {})
                     own[report.name] = own.get(report.name, 0.0) + count
-        known = Ledger(living, deadline, self.deadline if newer else self.deadline_before, rows, values)
+        known = Ledger(layouts, deadline, self.deadline if newer else self.deadline_before, rows, values)
         kept = {
             number: {
                 hashed: one for hashed, one in by_hash.items() if known.load(number, hashed, shares) > LIGHT * KEPT
             }
             for number, by_hash in values.items()
         }
-        return Ledger(living, deadline, known.deadline_before, rows, kept)
+        return Ledger(layouts, deadline, known.deadline_before, rows, kept)
 
     def load(self, number: int, hashed: int, shares: Shares) -> float:
         """How many times the fair share of a place along its class the rows of a value are."""
@@ -95,20 +95,20 @@ class Ledger:
         rows = sum(self.values.get(number, {}).get(hashed, {}).values())
         return rows * shares.sizes[number] / total if total else 0.0
 
-    def next(self, watermark: int, shares: Shares) -> Living:
+    def next(self, watermark: int, shares: Shares) -> ActiveLayouts:
         """The layouts of the next micro-batch, from the watermark of the last."""
-        living = self.living
-        if living.before is not None and watermark >= self.deadline_before:
-            living = Living(living.generation, living.heavy)
-        if living.before is None and self.deadline < FOREVER and sum(self.rows.values()) >= LEAST_ROWS:
+        layouts = self.layouts
+        if layouts.before is not None and watermark >= self.deadline_before:
+            layouts = ActiveLayouts(layouts.generation, layouts.heavy)
+        if layouts.before is None and self.deadline < FOREVER and sum(self.rows.values()) >= LEAST_ROWS:
             heavy = self._heavy(shares)
-            if heavy != living.heavy:
-                return Living(living.generation + 1, heavy, before=living.heavy)
-        return living
+            if heavy != layouts.heavy:
+                return ActiveLayouts(layouts.generation + 1, heavy, before=layouts.heavy)
+        return layouts
 
-    def _heavy(self, shares: Shares) -> tuple[Heavy, ...]:
+    def _heavy(self, shares: Shares) -> tuple[HeavyValue, ...]:
         """The values to split."""
-        already = {(one.number, one.hashed): one.spread for one in self.living.heavy}
+        already = {(one.number, one.hashed): one.spread for one in self.layouts.heavy}
         found = []
         for number, by_hash in self.values.items():
             loads = {hashed: self.load(number, hashed, shares) for hashed in by_hash}
@@ -118,13 +118,13 @@ class Ledger:
                 before = already.get((number, hashed))
                 if before and by_hash[hashed][spread] <= CLEARLY_MORE * by_hash[hashed].get(before, 0.0):
                     spread = before
-                found.append(Heavy(number, hashed, spread))
+                found.append(HeavyValue(number, hashed, spread))
         return tuple(sorted(found))
 
     def to_json(self) -> dict[str, Any]:
         """As JSON has it."""
         return {
-            "living": self.living.to_json(),
+            "layouts": self.layouts.to_json(),
             "deadlines": [self.deadline, self.deadline_before],
             "rows": dict(self.rows),
             "values": {
@@ -141,4 +141,4 @@ class Ledger:
             for number, by_hash in found["values"].items()
         }
         deadline, before = found["deadlines"]
-        return cls(Living.from_json(found["living"]), deadline, before, found["rows"], values)
+        return cls(ActiveLayouts.from_json(found["layouts"]), deadline, before, found["rows"], values)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from thalweg.mjoin.index import Index
 from thalweg.mjoin.keys import codes, combined, equal
 from thalweg.mjoin.marks import Marks, constant, mark, marks_of
-from thalweg.mjoin.query import Input, JoinQuery, Key, Time
+from thalweg.mjoin.query import Input, JoinQuery, Key, TimeWindow
 from thalweg.ordering.types import Integers
 
 FOREVER = 1 << 62  # later than any time
@@ -111,7 +111,7 @@ class Window:
     def deadlines(self, times: Integers) -> Integers:
         """When rows of some times expire, as far as that depends on nothing else."""
         window = self.input.window
-        return times + window.microseconds if isinstance(window, Time) else np.full(times.size, FOREVER)
+        return times + window.microseconds if isinstance(window, TimeWindow) else np.full(times.size, FOREVER)
 
     def append(self, rows: pa.RecordBatch, number: int | None, deadlines: Integers | None = None) -> Segment:
         """Add rows as a segment with a number."""

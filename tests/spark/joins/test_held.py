@@ -12,7 +12,7 @@ from types import TracebackType
 import pyarrow as pa
 import pytest
 
-from thalweg.mjoin import Cell, Input, JoinQuery, Time
+from thalweg.mjoin import Cell, Input, JoinQuery, TimeWindow
 from thalweg.spark.joins import held as module
 from thalweg.spark.joins.held import Asked, Held, Holder, Name
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes find 
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64())])
 QUERY = JoinQuery(
-    (Input("A", SCHEMA, "t", Time(100)), Input("B", SCHEMA, "t", Time(100))),
+    (Input("A", SCHEMA, "t", TimeWindow(100)), Input("B", SCHEMA, "t", TimeWindow(100))),
     (frozenset([("A", "k"), ("B", "k")]),),
     select=(("A", "t", "a"), ("B", "t", "b")),
 )

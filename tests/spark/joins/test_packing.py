@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thalweg.mjoin import Cell, Input, JoinQuery, Time
+from thalweg.mjoin import Cell, Input, JoinQuery, TimeWindow
 from thalweg.mjoin.pack import pack, unpack
 from thalweg.mjoin.shares import choose_shares
 from thalweg.spark.joins.packing import HASH, LEDGER, Layout, packer, stored, unpacker
@@ -31,7 +31,7 @@ def query_of(graph: str) -> JoinQuery:
     names = sorted({name for one in classes for name, _ in one})
     schema = pa.schema([(column, pa.int64()) for column in ("x", "y", "z", "t")])
     return JoinQuery(
-        inputs=tuple(Input(name, schema, "t", Time(30)) for name in names),
+        inputs=tuple(Input(name, schema, "t", TimeWindow(30)) for name in names),
         equalities=tuple(classes),
         select=tuple((name, "t", name) for name in names),
     )

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from thalweg.mjoin import Count, Input, JoinQuery, Time
+from thalweg.mjoin import CountWindow, Input, JoinQuery, TimeWindow
 from thalweg.mjoin.layouts import PLAIN
 from thalweg.mjoin.pack import pack, unpack
 from thalweg.mjoin.shares import choose_shares
@@ -21,7 +21,7 @@ from thalweg.spark.joins.spec import JoinSpec
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64())])
 
 
-def spec_of(window: Time | Count, folder: Path) -> JoinSpec:
+def spec_of(window: TimeWindow | CountWindow, folder: Path) -> JoinSpec:
     inputs = tuple(Input(name, SCHEMA, "t", window) for name in "ABC")
     equal = (frozenset((name, "k") for name in "ABC"),)
     query = JoinQuery(inputs, equal, select=tuple((name, "t", name) for name in "ABC"))
@@ -38,7 +38,7 @@ def packed(batches: int) -> list[tuple[int, bytes]]:
 
 
 def test_pieces_give_the_same_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec, rows = spec_of(Time(30), tmp_path), packed(12)
+    spec, rows = spec_of(TimeWindow(30), tmp_path), packed(12)
     table = pa.table({"input": [number for number, _ in rows], "payload": [payload for _, payload in rows]})
     label, found = spec.layout.labels[0], []
     for most in (1 << 20, 1500, 1):
@@ -49,9 +49,9 @@ def test_pieces_give_the_same_results(tmp_path: Path, monkeypatch: pytest.Monkey
     assert found[0] == found[1] == found[2]
 
 
-@pytest.mark.parametrize(("window", "pieces"), [(Time(30), 4), (Count(2), 1)])
+@pytest.mark.parametrize(("window", "pieces"), [(TimeWindow(30), 4), (CountWindow(2), 1)])
 def test_pieces_are_bounded_unless_rows_wait(
-    window: Time | Count, pieces: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    window: TimeWindow | CountWindow, pieces: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = packed(12)
     monkeypatch.setattr(join_spec, "ARRIVING_BYTES", 3 * max(len(payload) for _, payload in rows))

@@ -47,11 +47,11 @@ def test_the_next_micro_batch_uses_what_the_ledger_decided(splitting: Splitting)
     assert again == record
     entry = splitting.current(QUERY, 1)
     assert entry is not None
-    assert entry.living.generation == 1
+    assert entry.layouts.generation == 1
     assert splitting.current(QUERY, 0) == Entry(0, "", PLAIN)
     assert step(splitting, record, 1) == step(splitting, record, 1)
     later = step(splitting, step(splitting, record, 1), 2, watermark=100)
-    assert later.entries[-1].living.before is None
+    assert later.entries[-1].layouts.before is None
     assert later.describe(SHARES)["heavy"][0]["share"] == pytest.approx(1.0)
 
 
@@ -59,11 +59,11 @@ def test_a_restart_finds_the_file_or_does_without(splitting: Splitting) -> None:
     record = step(splitting, step(splitting, None, 0), 1)
     second = replace(splitting, run="second run")
     with_file = step(second, record, 2)
-    assert with_file.ledger.living == record.entries[-1].living
+    assert with_file.ledger.layouts == record.entries[-1].layouts
     splitting_elsewhere = replace(second, folder=f"{second.folder}/other")
     assert splitting_elsewhere.current(QUERY, 2) is None
     without = step(splitting_elsewhere, record, 2)
-    assert without.ledger.living == record.ledger.living  # what cells know
+    assert without.ledger.layouts == record.ledger.layouts  # what cells know
     assert splitting_elsewhere.current(QUERY, 3) == without.entries[-1]
 
 
@@ -71,8 +71,8 @@ def test_a_change_that_no_micro_batch_used_is_decided_anew(splitting: Splitting)
     record = step(splitting, None, 0)
     elsewhere = replace(splitting, run="second run", folder=f"{splitting.folder}/other")
     after = step(elsewhere, record, 1)
-    assert after.ledger.living == PLAIN
-    assert after.entries[-1] == Entry(2, "second run", record.entries[-1].living)
+    assert after.ledger.layouts == PLAIN
+    assert after.entries[-1] == Entry(2, "second run", record.entries[-1].layouts)
 
 
 def test_tasks_that_disagree_fail_the_micro_batch(splitting: Splitting) -> None:

@@ -22,7 +22,7 @@ import pyarrow as pa
 from thalweg.benches.filters.race import AGAIN, THALWEG, Run, Tick, part_of, race
 from thalweg.benches.joins.cells import Orders, drive, orders_of, prepared
 from thalweg.benches.joins.work import SECOND, Keys, Tables, Workload, later, random_batches
-from thalweg.mjoin import JoinQuery, Time
+from thalweg.mjoin import JoinQuery, TimeWindow
 from thalweg.results import Result
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def make_workload(rows: int, phase: int) -> Workload:
 def make_query(workload: Workload) -> JoinQuery:
     """The join, in which the hub has a shorter window."""
     *arms, hub = workload.query.inputs
-    return replace(workload.query, inputs=(*arms, replace(hub, window=Time(HUB_SECONDS * SECOND))))
+    return replace(workload.query, inputs=(*arms, replace(hub, window=TimeWindow(HUB_SECONDS * SECOND))))
 
 
 def measure(

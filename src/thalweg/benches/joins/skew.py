@@ -22,7 +22,7 @@ from thalweg.mjoin.keys import mixed
 from thalweg.mjoin.layouts import PLAIN, parts
 from thalweg.mjoin.marks import together
 from thalweg.mjoin.shares import Shares
-from thalweg.mjoin.skew import Ledger, Report, frequent
+from thalweg.mjoin.skew import Ledger, SkewReport, frequent
 from thalweg.ordering.types import Integers
 from thalweg.results import Result, at_most
 from thalweg.spark.joins.packing import HASH, Layout, packer
@@ -117,7 +117,7 @@ def drive(workload: Workload, *, splits: bool) -> Driven:
     """Let all cells take batches in, by the layouts that a ledger decides or by the first."""
     query = workload.query
     cells = [Cell(query) for _ in range(CELLS)]
-    ledger, living, latest, results = Ledger(), PLAIN, START, 0
+    ledger, layouts, latest, results = Ledger(), PLAIN, START, 0
     rows, seconds, state = np.zeros(CELLS, np.int64), np.zeros(CELLS), 0
     for arrivals in prepared(workload):
         own: list[dict[str, list[pa.RecordBatch]]] = [{} for _ in cells]
@@ -125,8 +125,8 @@ def drive(workload: Workload, *, splits: bool) -> Driven:
         for name, batch in arrivals.items():
             hashed = _hashes(batch)
             deadline = pc.max(batch["ts"]).as_py() + workload.seconds * 1_000_000
-            reports.append(Report(name, batch.num_rows, deadline, {0: frequent(hashed)}))
-            for numbers, part in parts(living, SHARES, name, {0: hashed}, batch):
+            reports.append(SkewReport(name, batch.num_rows, deadline, {0: frequent(hashed)}))
+            for numbers, part in parts(layouts, SHARES, name, {0: hashed}, batch):
                 for number in numbers:
                     own[number].setdefault(name, []).append(part)
         state = 0
@@ -139,8 +139,8 @@ def drive(workload: Workload, *, splits: bool) -> Driven:
             results += step.results.num_rows
             state += step.statistics.state_bytes
         if splits:
-            ledger = ledger.after(living, reports, SHARES)
-            living = ledger.next(latest, SHARES)
+            ledger = ledger.after(layouts, reports, SHARES)
+            layouts = ledger.next(latest, SHARES)
         latest = max(pc.max(batch["ts"]).as_py() for batch in arrivals.values())
     return Driven(results, state, rows, seconds)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from thalweg.joinorder import JoinGraph, Measure
 from thalweg.joinorder.cost import step
-from thalweg.mjoin import Count, Time
+from thalweg.mjoin import CountWindow, TimeWindow
 from thalweg.mjoin.shares import choose_shares, replication
 from thalweg.spark.joins.join import Join
 from thalweg.spark.joins.packing import Layout
@@ -72,13 +72,13 @@ def describe_join(join: Join) -> dict[str, Any]:
     }
 
 
-def _window(window: Time | Count | None) -> str | None:
+def _window(window: TimeWindow | CountWindow | None) -> str | None:
     """A window as people read it.
 
-    >>> _window(Time(600_000_000)), _window(Count(5))
+    >>> _window(TimeWindow(600_000_000)), _window(CountWindow(5))
     ('0:10:00', '5 rows')
     """
-    if isinstance(window, Time):
+    if isinstance(window, TimeWindow):
         return str(timedelta(microseconds=window.microseconds))
     return None if window is None else f"{window.rows} rows"
 

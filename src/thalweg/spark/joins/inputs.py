@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import pyarrow as pa
 
 from thalweg.joinorder.text import classes
-from thalweg.mjoin import Count, Time
+from thalweg.mjoin import CountWindow, TimeWindow
 from thalweg.registry import hint
 from thalweg.spark.joins.text import WINDOW_EXAMPLE, Condition, parse_window
 
@@ -30,7 +30,7 @@ class Side:
     name: str
     frame: DataFrame
     time: str | None
-    window: Time | Count | None
+    window: TimeWindow | CountWindow | None
     travels: bool  # a table of a streaming query
 
     @property

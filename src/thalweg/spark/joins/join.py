@@ -22,7 +22,7 @@ import pyarrow as pa
 from thalweg.drift import DETECTORS
 from thalweg.joinorder import PLANNERS
 from thalweg.joinorder.text import classes
-from thalweg.mjoin import CHANGE, Input, JoinQuery, Residual, Time
+from thalweg.mjoin import CHANGE, Input, JoinQuery, Residual, TimeWindow
 from thalweg.mjoin.pack import pack
 from thalweg.mjoin.shares import choose_shares
 from thalweg.ordering import POLICIES
@@ -279,7 +279,7 @@ def _is_local(spark: SparkSession) -> bool:
 
 def _splitting(made: Join, tables: Mapping[str, bytes]) -> Splitting | None:
     """How tasks learn which keys are split; None where they cannot be, and a note if the user can change that."""
-    lasting = any(one.time and not isinstance(one.window, Time) for one in made.query.inputs)
+    lasting = any(one.time and not isinstance(one.window, TimeWindow) for one in made.query.inputs)
     if made.layout.shares.cells == 1 or lasting:  # rows of the old layout must expire, and those of a count be together
         return None
     if not made.is_shared:

@@ -25,7 +25,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 
 from thalweg.mjoin import Cell, StateError, Statistics, Step
 from thalweg.mjoin.catch_up import catch_up
-from thalweg.mjoin.layouts import PLAIN, Living
+from thalweg.mjoin.layouts import PLAIN, ActiveLayouts
 from thalweg.mjoin.marks import counted_here, unmarked
 from thalweg.mjoin.pack import pack
 from thalweg.mjoin.window import FOREVER
@@ -146,10 +146,10 @@ class JoinProcessor(StatefulProcessor):
         seconds = {"read": time.perf_counter() - start, "join": 0.0, "write": 0.0}
         done = Done({"steps": 1, "cells": {how: 1}}, seconds)
         before = json.loads(about.counts) if about else {}
-        living = Living.from_json(json.loads(before[LIVING])) if LIVING in before else PLAIN  # of the last rows
+        layouts = ActiveLayouts.from_json(json.loads(before[LIVING])) if LIVING in before else PLAIN  # of the last rows
         greetings: list[bytes] = []
         with HOLDER.stepping(held):
-            for number, arrivals in enumerate(self.spec.arrivals(packed, cell_number, living, greetings)):
+            for number, arrivals in enumerate(self.spec.arrivals(packed, cell_number, layouts, greetings)):
                 if about is None and not number:
                     arrivals |= self.spec.table_rows(cell_number)  # noqa: PLW2901 - nobody else has it
                 taken.update({name: rows.num_rows for name, rows in arrivals.items()})
@@ -202,7 +202,7 @@ class JoinProcessor(StatefulProcessor):
             return Held(about.token, asked, segments, about.holder), "asked for"
         watermark = _microseconds(about.watermark)
         query = self.spec.layout.query
-        behind = held.cell if held is not None and not query.counts else None
+        behind = held.cell if held is not None and not query.has_count_windows else None
         present = {number for number, one in segments.items() if held and behind and held.segments.get(number) == one}
         # One after the other: all at once may be more than a message can hold.
         missing = {

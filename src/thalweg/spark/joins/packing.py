@@ -17,10 +17,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thalweg.mjoin.layouts import PLAIN, Living, parts
+from thalweg.mjoin.layouts import PLAIN, ActiveLayouts, parts
 from thalweg.mjoin.pack import pack, unpack
 from thalweg.mjoin.place import without_null
-from thalweg.mjoin.query import JoinQuery, Time
+from thalweg.mjoin.query import JoinQuery, TimeWindow
 from thalweg.mjoin.shares import Shares, labels
 from thalweg.mjoin.skew import frequent
 from thalweg.ordering.types import Integers
@@ -75,10 +75,12 @@ class Layout:
         """The hashes that came with rows, by class."""
         return {number: batch.column(f"{HASH}{number}").to_numpy() for number in self.hashed(name)}
 
-    def split(self, name: str, batch: pa.RecordBatch, living: Living) -> Iterator[tuple[list[int], pa.RecordBatch]]:
+    def split(
+        self, name: str, batch: pa.RecordBatch, layouts: ActiveLayouts
+    ) -> Iterator[tuple[list[int], pa.RecordBatch]]:
         """Rows that may match, by the cells that they go to, marked and with the columns of the query only."""
         rows = stored(batch, self.query.input(name).schema)
-        yield from parts(living, self.shares, name, self.hashes(name, batch), rows)
+        yield from parts(layouts, self.shares, name, self.hashes(name, batch), rows)
 
     def text(self) -> str:
         """The layout in words, equal if and only if rows go to the same cells and windows are the same."""
@@ -126,7 +128,7 @@ def packer(layout: Layout, name: str, key: str, splitting: Splitting | None = No
             told["without_key_or_time"] += batch.num_rows - rows.num_rows
             if splitting:
                 _tell(told, layout, name, rows)
-            for cells, part in layout.split(name, rows, entry.living) if entry else ():
+            for cells, part in layout.split(name, rows, entry.layouts) if entry else ():
                 payload = pack(part)
                 for cell in cells:
                     yield packed_row(layout.labels[cell], number, payload)
@@ -134,9 +136,9 @@ def packer(layout: Layout, name: str, key: str, splitting: Splitting | None = No
                 payload = pack(rows)
                 for label in layout.labels:
                     yield packed_row(label, UNPLACED - number, payload)
-        is_split = entry is not None and entry.living != PLAIN
+        is_split = entry is not None and entry.layouts != PLAIN
         if batch_number == FIRST_BATCH or is_split:
-            greeting = json.dumps(entry.living.to_json()).encode() if entry and is_split else b""
+            greeting = json.dumps(entry.layouts.to_json()).encode() if entry and is_split else b""
             for label in layout.labels:
                 yield packed_row(label, GREETING, greeting)
         yield packed_row(LEDGER, number, json.dumps(told).encode())
@@ -149,7 +151,7 @@ def _tell(told: dict[str, Any], layout: Layout, name: str, rows: pa.RecordBatch)
     """Add to what the ledger is told: how many rows, how long they stay, and which values are frequent."""
     one = layout.query.input(name)
     told["rows"] += rows.num_rows
-    if one.time and isinstance(one.window, Time) and rows.num_rows:
+    if one.time and isinstance(one.window, TimeWindow) and rows.num_rows:
         times = stored(rows.select([one.time]), pa.schema([one.schema.field(one.time)]))
         deadline = pc.max(times[0]).as_py() + one.window.microseconds
         told["deadline"] = max(deadline, deadline if told["deadline"] is None else told["deadline"])

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from thalweg.mjoin import Cell
-from thalweg.mjoin.layouts import PLAIN, Living
+from thalweg.mjoin.layouts import PLAIN, ActiveLayouts
 from thalweg.mjoin.marks import ALWAYS, ELSEWHERE, mark, together
 from thalweg.mjoin.pack import unpack
 from thalweg.mjoin.place import without_null
@@ -66,14 +66,18 @@ class JoinSpec:
         return found
 
     def arrivals(
-        self, packed: Iterable[tuple[int, bytes]], cell: int, living: Living, greetings: list[bytes]
+        self, packed: Iterable[tuple[int, bytes]], cell: int, layouts: ActiveLayouts, greetings: list[bytes]
     ) -> Iterator[dict[str, pa.RecordBatch]]:
         """Packed rows, put together by input, so many that they can be taken in at once; at least one such piece.
 
-        Of rows that came to all cells, those that belong to this one by the living layouts are taken. Greetings are put
+        Of rows that came to all cells, those that are its own by the active layouts are taken. Greetings are put
         aside. With windows by count all rows wait in the cell anyway, so there they are one piece.
         """
-        waiting, size, most = dict[str, list[pa.RecordBatch]](), 0, inf if self.layout.query.counts else ARRIVING_BYTES
+        waiting, size, most = (
+            dict[str, list[pa.RecordBatch]](),
+            0,
+            inf if self.layout.query.has_count_windows else ARRIVING_BYTES,
+        )
         names = self.layout.query.names
         for number, payload in packed:
             if number == GREETING:
@@ -85,7 +89,7 @@ class JoinSpec:
             size += len(payload)
             if number <= UNPLACED:
                 name = names[UNPLACED - number]
-                own = [part for cells, part in self.layout.split(name, unpack(payload), living) if cell in cells]
+                own = [part for cells, part in self.layout.split(name, unpack(payload), layouts) if cell in cells]
                 waiting.setdefault(name, []).extend(own)
             else:
                 waiting.setdefault(names[number], []).append(unpack(payload))

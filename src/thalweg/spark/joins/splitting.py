@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from thalweg.mjoin import BEGINNING, StateError
-from thalweg.mjoin.layouts import PLAIN, Living
+from thalweg.mjoin.layouts import PLAIN, ActiveLayouts
 from thalweg.mjoin.shares import Shares
-from thalweg.mjoin.skew import Ledger, Report
+from thalweg.mjoin.skew import Ledger, SkewReport
 from thalweg.mjoin.window import FOREVER
 from thalweg.spark.folder import StateFolder
 
@@ -29,18 +29,18 @@ class Entry(NamedTuple):
 
     batch: int
     by: str  # the run that has decided it
-    living: Living
+    layouts: ActiveLayouts
 
     @property
     def text(self) -> str:
         """As JSON."""
-        return json.dumps([self.batch, self.by, self.living.to_json()])
+        return json.dumps([self.batch, self.by, self.layouts.to_json()])
 
     @classmethod
     def from_text(cls, text: str) -> Entry:
         """What `text` gave."""
-        batch, by, living = json.loads(text)
-        return cls(batch, by, Living.from_json(living))
+        batch, by, layouts = json.loads(text)
+        return cls(batch, by, ActiveLayouts.from_json(layouts))
 
 
 FIRST = Entry(0, "", PLAIN)  # what the first micro-batch uses
@@ -49,7 +49,7 @@ FIRST = Entry(0, "", PLAIN)  # what the first micro-batch uses
 def valid(entries: Sequence[Entry], batch: int) -> Entry | None:
     """The entry that holds for a micro-batch; None where it is lost.
 
-    >>> later = Entry(3, "run", Living(1))
+    >>> later = Entry(3, "run", ActiveLayouts(1))
     >>> valid([FIRST, later], 2) == FIRST, valid([FIRST, later], 3) == later, valid([later], 2)
     (True, True, None)
     """
@@ -80,13 +80,13 @@ class Splitting:
         """Tell the tasks of later micro-batches."""
         StateFolder(self.folder).write(self._file(query), json.dumps([one.text for one in entries]).encode())
 
-    def check(self, query: str, used: set[str | None], record: Record, batch: int) -> Living:
+    def check(self, query: str, used: set[str | None], record: Record, batch: int) -> ActiveLayouts:
         """The layouts that all tasks of a micro-batch used; fails if these are not those of the state."""
         expected = valid(record.entries, batch)
         if used == {expected.text if expected else None}:
-            return expected.living if expected else record.ledger.living
+            return expected.layouts if expected else record.ledger.layouts
         if used == {None} and record.entries[-1].by != self.run:  # the first micro-batch of this run
-            return record.ledger.living
+            return record.ledger.layouts
         raise StateError(
             f"tasks of micro-batch {batch} do not agree with the checkpoint about which keys are split. They read "
             f"{self._file(query)} in {self.folder}: state= must name a folder that the driver and all workers share, "
@@ -120,27 +120,27 @@ class Record:
         shares = splitting.shares
         used = splitting.check(query, {one["entry"] for one in reports}, self, batch)
         ledger = self.ledger.after(used, map(report_from, reports), shares)
-        living = ledger.next(watermark, shares) if self.may_split else used
+        layouts = ledger.next(watermark, shares) if self.may_split else used
         last = self.entries[-1]
-        if (last.living, last.by) == (living, splitting.run):
+        if (last.layouts, last.by) == (layouts, splitting.run):
             return Record(self.entries, ledger, self.may_split)
         now = valid(self.entries, batch)
-        entries = (*((now,) if now else ()), Entry(batch + 1, splitting.run, living))
+        entries = (*((now,) if now else ()), Entry(batch + 1, splitting.run, layouts))
         splitting.write(query, entries)
         return Record(entries, ledger, self.may_split)
 
     @property
     def is_split(self) -> bool:
         """Whether rows have been sent, or will be, by another layout than the first."""
-        return self.ledger.living != PLAIN or self.entries[-1].living != PLAIN
+        return self.ledger.layouts != PLAIN or self.entries[-1].layouts != PLAIN
 
     def describe(self, shares: Shares) -> dict[str, Any]:
         """What people want to know of it."""
         entry, ledger = self.entries[-1], self.ledger
         return {
-            "generation": entry.living.generation,
+            "generation": entry.layouts.generation,
             "from_batch": entry.batch,
-            "old_rows": entry.living.before is not None,  # whether rows of the layout before are in windows
+            "old_rows": entry.layouts.before is not None,  # whether rows of the layout before are in windows
             "heavy": [
                 {
                     "class": one.number,
@@ -148,7 +148,7 @@ class Record:
                     "share": ledger.load(one.number, one.hashed, shares) / shares.sizes[one.number],
                     "spread": one.spread,
                 }
-                for one in entry.living.heavy
+                for one in entry.layouts.heavy
             ],
         }
 
@@ -164,10 +164,10 @@ class Record:
         return cls(entries, Ledger.from_json(found["ledger"]), found["may_split"])
 
 
-def report_from(told: Mapping[str, Any]) -> Report:
+def report_from(told: Mapping[str, Any]) -> SkewReport:
     """A task's report from what it told the ledger."""
     frequent = {
         int(number): {int(one): rows for one, rows in each.items()} for number, each in told["frequent"].items()
     }
     deadline = BEGINNING if told["deadline"] is None else told["deadline"]
-    return Report(told["input"], told["rows"], deadline, frequent)
+    return SkewReport(told["input"], told["rows"], deadline, frequent)

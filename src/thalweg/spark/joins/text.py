@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from thalweg.joinorder.text import EXAMPLE, Attribute, Equality
-from thalweg.mjoin.query import Count, Time
+from thalweg.mjoin.query import CountWindow, TimeWindow
 from thalweg.registry import hint
 from thalweg.spark.joins.residuals import MICROSECONDS, compile_expression
 
@@ -150,17 +150,17 @@ def _stream(column: Column, columns: Columns) -> str:
     return str(column.table)
 
 
-def parse_window(window: object, name: str) -> Time | Count | None:
+def parse_window(window: object, name: str) -> TimeWindow | CountWindow | None:
     """A window of an input.
 
     >>> parse_window("10 minutes", "R1"), parse_window("100 rows", "R1"), parse_window(None, "R1")
-    (Time(microseconds=600000000), Count(rows=100), None)
+    (TimeWindow(microseconds=600000000), CountWindow(rows=100), None)
     """
     if window is None:
         return None
     if isinstance(window, str) and (match := DURATION.fullmatch(window)) and match[2].lower() == "row":
-        return Count(int(match[1]))
-    return Time(microseconds(window, f"the window of {name}"))
+        return CountWindow(int(match[1]))
+    return TimeWindow(microseconds(window, f"the window of {name}"))
 
 
 def microseconds(duration: object, what: str) -> int:
