@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from thalweg.mjoin import BEGINNING, Cell, Input, JoinQuery, TimeWindow
 from thalweg.mjoin.catch_up import catch_up
-from thalweg.mjoin.layouts import PLAIN, ActiveLayouts, HeavyValue, parts
+from thalweg.mjoin.layouts import PLAIN, ActiveLayouts, HeavyValue, split_by_cells
 from thalweg.mjoin.marks import ALWAYS, ELSEWHERE, counted_here, mark, together
 from thalweg.mjoin.shares import Shares, choose_shares
 from thalweg.ordering.types import Integers
@@ -102,7 +102,7 @@ class Grid:
                 for cell, own in enumerate(arrivals):
                     own[name] = [mark(batch, ALWAYS | (ELSEWHERE if cell else 0))]
                 continue
-            for cells, rows in parts(
+            for cells, rows in split_by_cells(
                 layouts, self.shares, name, hashes_of(self.query, self.shares, name, batch), batch
             ):
                 for cell in cells:

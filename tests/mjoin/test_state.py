@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from thalweg.mjoin import BEGINNING, Cell, CountWindow, Input, JoinQuery, StateError, TimeWindow
-from thalweg.mjoin.segments import MAGIC, pack, unpack
+from thalweg.mjoin import BEGINNING, Cell, CountWindow, Input, JoinQuery, TimeWindow
+from thalweg.mjoin.segments import KIND, VERSION, pack_segment, unpack_segment
+from thalweg.sealed import SavedStateError, seal
 
 SCHEMA = pa.schema([("key", pa.int64()), ("at", pa.int64()), ("text", pa.string())])
 NAMES = ("A", "B")
@@ -54,7 +55,7 @@ def test_the_state_is_little_more_than_the_rows_of_the_windows() -> None:
 def test_segments_stay_few_however_small_the_steps() -> None:
     state, counts = run(Cell(QUERY), 600, 20, 2)
     assert max(counts) < 400  # of 1000 that a window has of each input
-    assert sum(unpack(QUERY, data)[1].num_rows for data in state.values()) < 2 * 20 * 510 * 1.2
+    assert sum(unpack_segment(QUERY, data)[1].num_rows for data in state.values()) < 2 * 20 * 510 * 1.2
     table = replace(QUERY, inputs=(Input("A", SCHEMA), *QUERY.inputs[1:]))
     cell, sizes = Cell(table), []
     random, numbers = np.random.default_rng(0), set[int]()
@@ -68,7 +69,7 @@ def test_segments_stay_few_however_small_the_steps() -> None:
 def test_rows_ahead_of_their_time_do_not_keep_the_others() -> None:
     cell = Cell(QUERY)
     state, _ = run(cell, 200, 500, 100, ahead=True)
-    kept = sum(unpack(QUERY, data)[1].num_rows for data in state.values())
+    kept = sum(unpack_segment(QUERY, data)[1].num_rows for data in state.values())
     alive = 2 * (11 * 500 + 200)
     assert kept < 2.2 * alive
     again = Cell.load(QUERY, state, cell.watermark)
@@ -89,9 +90,9 @@ def test_memory_stays_bounded_and_is_given_back() -> None:
 
 def test_another_query_is_refused() -> None:
     batch = rows(np.random.default_rng(0), 3, 0, 10)
-    data = pack(QUERY, "A", batch)
-    assert unpack(QUERY, data)[0] == "A"
-    assert unpack(QUERY, data)[1].equals(batch)
+    data = pack_segment(QUERY, "A", batch)
+    assert unpack_segment(QUERY, data)[0] == "A"
+    assert unpack_segment(QUERY, data)[1].equals(batch)
     first, second = QUERY.inputs
     others = (
         replace(QUERY, inputs=(replace(first, window=TimeWindow(999)), second)),
@@ -101,7 +102,7 @@ def test_another_query_is_refused() -> None:
         replace(QUERY, equalities=(frozenset([("A", "at"), ("B", "key")]),)),
     )
     for query in others:
-        with pytest.raises(StateError, match=r"another query.*restore them, or start"):
+        with pytest.raises(SavedStateError, match=r"another query.*restore them, or start"):
             Cell.load(query, {0: data}, None)
     Cell.load(replace(QUERY, select=QUERY.select[:1], output="changelog"), {0: data}, None)  # what state does not hold
 
@@ -109,17 +110,18 @@ def test_another_query_is_refused() -> None:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda data: data[:0], "no state of a join"),
-        (lambda data: b"x" + data, "no state of a join"),
-        (lambda data: data[: len(MAGIC) + 4], "no state of a join"),
-        (lambda data: data.replace(MAGIC + b"\0\1", MAGIC + b"\0\2"), "format 2, and this version of Thalweg reads 1"),
+        (lambda data: data[:0], "no saved segment of a join"),
+        (lambda data: b"x" + data, "no saved segment of a join"),
+        (lambda _: b"thalweg join\0\1\0\0" + bytes(100), "no saved segment of a join, or one of an early version"),
+        (lambda data: data[:20], "no saved segment of a join"),
+        (lambda _: seal(KIND, VERSION + 1, b"A"), "has version 3, and this Thalweg reads version 2"),
         (lambda data: data[: len(data) // 2], "damaged"),
     ],
 )
 def test_damaged_state_is_refused(spoil: object, message: str) -> None:
     assert callable(spoil)
-    data = pack(QUERY, "A", rows(np.random.default_rng(0), 300, 0, 10))
-    with pytest.raises(StateError, match=message):
+    data = pack_segment(QUERY, "A", rows(np.random.default_rng(0), 300, 0, 10))
+    with pytest.raises(SavedStateError, match=f"{message}.*start the query with a new checkpoint"):
         Cell.load(QUERY, {0: spoil(data)}, None)
 
 

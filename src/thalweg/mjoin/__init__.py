@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from thalweg.mjoin.cell import Cell, Statistics, Step
 from thalweg.mjoin.query import CHANGE, CountWindow, Input, JoinQuery, Residual, TimeWindow
-from thalweg.mjoin.segments import StateError
 from thalweg.mjoin.window import BEGINNING
 
 __all__ = [
@@ -19,7 +18,6 @@ __all__ = [
     "Input",
     "JoinQuery",
     "Residual",
-    "StateError",
     "Statistics",
     "Step",
     "TimeWindow",

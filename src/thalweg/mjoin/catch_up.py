@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from thalweg.mjoin.cell import Cell
-from thalweg.mjoin.segments import unpack
+from thalweg.mjoin.segments import unpack_segment
 from thalweg.mjoin.window import FOREVER, Segment, Window
 
 
@@ -35,7 +35,7 @@ def catch_up(cell: Cell, present: Collection[int], missing: Mapping[int, bytes],
                 _let_go(window, segment, -FOREVER if watermark is None else watermark)
     arrived = []
     for number, data in missing.items():
-        name, rows = unpack(cell.query, data)
+        name, rows = unpack_segment(cell.query, data)
         window = cell._windows[name]  # noqa: SLF001 - as above
         arrived.append((int(window.times(rows).max(initial=-FOREVER)), number, window, rows))
         cell._next = max(cell._next, number + 1)  # noqa: SLF001 - as above

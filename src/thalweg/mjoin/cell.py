@@ -26,7 +26,7 @@ from thalweg.mjoin.keys import equal, is_exact
 from thalweg.mjoin.marks import ELSEWHERE, all_meet_here, mark, marks_of, meet_here, unmarked
 from thalweg.mjoin.probing import Prober
 from thalweg.mjoin.query import CountWindow, JoinQuery
-from thalweg.mjoin.segments import pack, unpack
+from thalweg.mjoin.segments import pack_segment, unpack_segment
 from thalweg.mjoin.window import BEGINNING, Segment, Window
 from thalweg.ordering.types import Integers
 
@@ -146,7 +146,7 @@ class Cell:
         cell.watermark = watermark
         found = []
         for number, data in segments.items():
-            name, rows = unpack(query, data)
+            name, rows = unpack_segment(query, data)
             times = cell._windows[name].times(rows)
             if query.has_count_windows and watermark is not None and times.max(initial=BEGINNING) >= watermark:
                 cell._held[name] = WaitingRows(number, rows, len(data))
@@ -312,7 +312,7 @@ class Cell:
                 if waiting:
                     removed.append(self._held.pop(name).number)
                 if still.num_rows:
-                    added[self._next] = pack(self.query, name, still)
+                    added[self._next] = pack_segment(self.query, name, still)
                     self._held[name] = WaitingRows(self._next, still, len(added[self._next]))
                     self._next += 1
         statistics.held = {name: waiting.rows.num_rows for name, waiting in self._held.items()}
@@ -329,7 +329,7 @@ class Cell:
         self, name: str, rows: pa.RecordBatch, added: dict[int, bytes], deadlines: Integers | None = None
     ) -> Segment:
         segment = self._windows[name].append(rows, self._next, deadlines)
-        added[self._next] = pack(self.query, name, rows)
+        added[self._next] = pack_segment(self.query, name, rows)
         segment.bytes = len(added[self._next])
         self._next += 1
         return segment
@@ -404,7 +404,7 @@ class Cell:
             if merged := window.merge():
                 segment = window.segments[-1]
                 segment.number = self._next
-                added[self._next] = pack(self.query, name, window.rows(segment.numbers))
+                added[self._next] = pack_segment(self.query, name, window.rows(segment.numbers))
                 segment.bytes = len(added[self._next])
                 self._next += 1
                 removed += merged

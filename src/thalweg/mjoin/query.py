@@ -5,11 +5,9 @@ Knows nothing of how the join is run, nor where rows come from. Times are whole 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
 from itertools import combinations
 from typing import Literal
 
@@ -18,8 +16,8 @@ import pyarrow as pa
 from thalweg.joinorder import JoinGraph, Predicate, Stream
 from thalweg.joinorder.graph import DEFAULT_SELECTIVITY
 from thalweg.joinorder.text import Attribute, Equality
+from thalweg.sealed import short_digest
 
-DIGEST = 16  # bytes
 LONGEST = 1 << 60  # microseconds of a window: some 36,000 years
 CHANGE = "change"  # the column of a changelog that is 1 or -1
 Key = tuple[int, ...]  # the numbers of some classes of equal columns, ascending
@@ -36,6 +34,9 @@ class TimeWindow:
         if not 1 <= self.microseconds <= LONGEST:
             raise ValueError(f"a window lasts for 1 to {LONGEST} microseconds, not {self.microseconds}")
 
+    def __str__(self) -> str:
+        return f"{self.microseconds} microseconds"
+
 
 @dataclass(frozen=True)
 class CountWindow:
@@ -46,6 +47,9 @@ class CountWindow:
     def __post_init__(self) -> None:
         if self.rows < 1:
             raise ValueError(f"a window holds 1 row or more, not {self.rows}")
+
+    def __str__(self) -> str:
+        return f"{self.rows} rows"
 
 
 @dataclass(frozen=True)
@@ -214,13 +218,14 @@ class JoinQuery:
         return JoinGraph(tuple(streams), tuple(predicates))
 
     @cached_property
-    def digests(self) -> dict[str, bytes]:
-        """For each input, a digest of what its state depends on."""
-        described = {
-            one.name: [one.name, str(one.schema), one.time, str(one.window), list(self.key_columns[one.name].items())]
-            for one in self.inputs
+    def digests(self) -> dict[str, str]:
+        """For each input, a digest of everything that the meaning of its saved rows depends on."""
+        return {
+            each.name: short_digest(
+                [each.name, str(each.schema), str(each.time), str(each.window), str(self.key_columns[each.name])]
+            )
+            for each in self.inputs
         }
-        return {name: sha256(json.dumps(one).encode()).digest()[:DIGEST] for name, one in described.items()}
 
 
 def _listed(columns: frozenset[tuple[str, str]]) -> str:

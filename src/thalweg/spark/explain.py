@@ -12,12 +12,12 @@ import numpy as np
 
 from thalweg.ordering import Profile, optimal_order, order_cost
 from thalweg.ordering.optimal import MOST_FILTERS
+from thalweg.spark import runs
 from thalweg.spark.filters.classes import describe_classes, text_of
 from thalweg.spark.filters.forms import JoinForm, NativeForm, PythonForm
 from thalweg.spark.filters.learned import Learned
 from thalweg.spark.filters.where import Where, keys_of, wheres_by
-from thalweg.spark.joins.explain import describe_join, join_text
-from thalweg.spark.joins.join import joins_by
+from thalweg.spark.joins.explain import JoinRun, describe_join, join_text
 
 PLACES = {NativeForm: "Spark", JoinForm: "join", PythonForm: "Python"}
 
@@ -46,7 +46,7 @@ def explain(what: Any) -> Explanation:  # noqa: ANN401 - a DataFrame, a streamin
     if own is not None:
         return Explanation((describe(own),))
     keys = keys_of(what)
-    wheres, joins = wheres_by(keys), joins_by(keys)
+    wheres, joins = wheres_by(keys), [run for run in runs.find(keys) if isinstance(run, JoinRun)]
     if not wheres and not joins:
         raise ValueError(
             "no tw.where or tw.join of this program is in the plan: pass what they returned, or a query on it"

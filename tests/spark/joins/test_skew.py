@@ -16,7 +16,7 @@ import pytest
 from pyarrow import parquet
 
 import thalweg as tw
-from thalweg.spark.joins import join
+import thalweg.spark.joins.join as join_module
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -117,7 +117,7 @@ def test_a_key_that_most_rows_have(rocks: SparkSession, tmp_path: Path, *, keeps
     if not keeps_folder:
         write(tmp_path, range(before, before + 1))
         with (
-            patch.object(join, "_is_local", lambda _: False),
+            patch.object(join_module, "is_local", lambda _: False),
             pytest.raises(Exception, match=r"frequent keys are split in this checkpoint.*write state="),
         ):
             run(rocks, tmp_path, None)
@@ -125,7 +125,7 @@ def test_a_key_that_most_rows_have(rocks: SparkSession, tmp_path: Path, *, keeps
 
 def test_without_a_shared_folder_a_note_says_what_to_write(rocks: SparkSession) -> None:
     rate = rocks.readStream.format("rate").load()
-    with patch.object(join, "_is_local", lambda _: False):
+    with patch.object(join_module, "is_local", lambda _: False):
         joined = tw.join({"a": rate, "b": rate}, "a.value = b.value", "1 minute", "timestamp", cells=2)
     assert any(
         "split if state= names a shared folder" in one for one in tw.explain(joined).to_dict()["joins"][0]["notes"]
