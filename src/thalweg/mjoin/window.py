@@ -92,7 +92,7 @@ class Window:
         long = sum(column.nbytes for one in self._chunks for column in one.columns.values())
         return sum(ring.nbytes for ring in rings) + sum(index.bytes for index in indexes) + int(long)
 
-    def keep(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+    def matchable(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The rows that can match anything: no key is NULL, and equal columns of the input itself are equal."""
         for columns in self.query.key_columns[self.input.name].values():
             for column in columns:
