@@ -68,7 +68,7 @@ def test_drop_probing_follows_the_input_that_drops_most() -> None:
     assert cell.knowledge()["orders"]["A"][0] == "D"
     statistics, _ = run(cell, range(8, 20), rare("C"))
     assert statistics[-1].orders["A"][0] == statistics[-1].orders["B"][0] == "C"
-    [*_, last] = [one for one in cell.switches if one.input == "A" and one.what == "drop-probing order"]
+    [*_, last] = [one for one in cell.switches if one.input == "A" and one.kind == "drop-probing order"]
     assert last.before[0] != last.after[0] == "C"
     assert last.reason.startswith("probes a row: ")
     assert statistics[-1].survivors["A"] < 0.2
@@ -81,7 +81,7 @@ def test_other_orders_follow_selectivities() -> None:
     statistics, _ = run(cell, range(8, 16), branch("b"))
     assert statistics[-1].orders["C"][0] == "B"
     [*_, last] = [one for one in cell.switches if one.input == "C"]
-    assert (last.what, last.before[0], last.after[0]) == ("order", "A", "B")
+    assert (last.kind, last.before[0], last.after[0]) == ("order", "A", "B")
     before, after = (
         float(one) for one in last.reason.removeprefix("combinations of rows a step, as estimated: ").split("→")
     )
@@ -139,8 +139,8 @@ def test_drop_probing_ends_where_all_rows_survive_and_returns_where_they_do_not(
     cell = Cell(STAR)
     statistics, _ = run(cell, range(20), lambda *_: 700)
     assert not any(statistics[-1].drop_probing.values())
-    assert {one.what for one in cell.switches} >= {"drop-probing off"}
-    assert "of rows survive all probes" in next(one.reason for one in cell.switches if one.what == "drop-probing off")
+    assert {one.kind for one in cell.switches} >= {"drop-probing off"}
+    assert "of rows survive all probes" in next(one.reason for one in cell.switches if one.kind == "drop-probing off")
     statistics, _ = run(cell, range(20, 40), rare("D"))
     assert statistics[-1].drop_probing["A"]
 

@@ -398,7 +398,8 @@ class Cell:
         segments = [
             segment for window in self.windows.values() for segment in window.segments if segment.number is not None
         ]
-        sizes = [each.bytes for each in (*segments, *self._waiting.values())]
+        sizes = [segment.bytes for segment in segments]
+        sizes += [waiting.bytes for waiting in self._waiting.values()]
         statistics.state_bytes, statistics.segments = sum(sizes), len(sizes)
         statistics.memory_bytes = sum(window.bytes for window in self.windows.values())
 

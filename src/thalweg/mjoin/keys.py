@@ -2,7 +2,7 @@
 
 Most types have an exact code: two values are equal if and only if their codes are. NaN equals NaN and -0.0 equals 0.0,
 as in Spark's joins. Long types (strings, binaries, long decimals) have a hash of 64 bits instead, which may very rarely
-be that of another value too: whoever joins by it compares the values in the end (`is_exact` tells).
+be the hash of another value too: a join by hashes compares the values in the end (`is_exact` tells).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def is_exact(kind: pa.DataType) -> bool:
 
 
 def codes(array: pa.Array) -> Integers:
-    """A number for each value, the same for equal ones. There are no NULLs.
+    """A number for each value, the same for equal values. The array has no NULLs.
 
     >>> codes(pa.array([0.0, -0.0, 1.5])).tolist() == codes(pa.array([-0.0, 0.0, 1.5])).tolist()
     True
-    >>> one, other = codes(pa.array(["a", "b"]))
-    >>> bool(one == other)
+    >>> left, right = codes(pa.array(["a", "b"]))
+    >>> bool(left == right)
     False
     """
     kind = array.type
@@ -64,7 +64,7 @@ def mixed(words: Words) -> Words:
 
 
 def combined(columns: Sequence[Integers]) -> Integers:
-    """One number for several codes; of one code, itself."""
+    """One number for several codes; a single code stays as it is."""
     if len(columns) == 1:
         return columns[0]
     total = np.zeros(columns[0].size, np.uint64)
@@ -83,7 +83,7 @@ def equal(left: pa.Array, right: pa.Array) -> Booleans:
 
 def _is_bytes(kind: pa.DataType) -> bool:
     tests = ("binary", "string", "large_binary", "large_string", "fixed_size_binary")
-    return any(getattr(pa.types, f"is_{one}")(kind) for one in tests)
+    return any(getattr(pa.types, f"is_{test}")(kind) for test in tests)
 
 
 def _decimal_codes(array: pa.Array) -> Integers:

@@ -1,6 +1,6 @@
-"""What a multi-way window join is asked for: inputs with windows, conditions, and the columns of the result.
+"""The question that a multi-way window join answers: inputs with windows, conditions, and the columns of the result.
 
-Knows nothing of how the join is run, nor where rows come from. Times are whole microseconds.
+This module knows nothing of how the join is run, nor where rows come from. Times are whole microseconds.
 """
 
 from __future__ import annotations
@@ -128,21 +128,21 @@ class JoinQuery:
             raise ValueError(f"the output is 'append' or 'changelog', not {self.output!r}")
         if not self.select:
             raise ValueError("select at least one column: (input, column, name in the result)")
-        used = [
-            *(each for one in self.equalities for each in one),
-            *((name, column) for name, column, _ in self.select),
-        ]
-        for name, column in (*used, *(each for one in self.residuals for each in one.columns)):
+        keys = [column for equal in self.equalities for column in equal]
+        selected = [(name, column) for name, column, _ in self.select]
+        compared = [column for residual in self.residuals for column in residual.columns]
+        for name, column in (*keys, *selected, *compared):
             self.input(name).column(column)
-        for one in self.equalities:
-            types = {self.input(name).schema.field(column).type for name, column in one}
+        for equal in self.equalities:
+            types = {self.input(name).schema.field(column).type for name, column in equal}
             if len(types) > 1:
-                raise ValueError(f"{_listed(one)} are of types {', '.join(sorted(map(str, types)))}; cast them to one")
-        if len({each for one in self.equalities for each in one}) < sum(map(len, self.equalities)):
+                listed = ", ".join(f"{name}.{column}" for name, column in sorted(equal))
+                raise ValueError(f"{listed} are of types {', '.join(sorted(map(str, types)))}; cast them to one")
+        if len(set(keys)) < len(keys):
             raise ValueError("a column is in two classes of equal columns; make them one class")
         if not self.graph().connected:
             raise ValueError("the equalities do not connect all inputs; add those that are missing")
-        if self.has_count_windows and not (self.has_common_key and all(one.time for one in self.inputs)):
+        if self.has_count_windows and not (self.has_common_key and all(each.time for each in self.inputs)):
             raise ValueError(
                 "a window by count is of rows with one key: all inputs must be streams with one common key; "
                 "use windows by time"
@@ -151,19 +151,19 @@ class JoinQuery:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The inputs' names."""
-        return tuple(one.name for one in self.inputs)
+        return tuple(each.name for each in self.inputs)
 
     def input(self, name: str) -> Input:
         """An input by its name."""
-        for one in self.inputs:
-            if one.name == name:
-                return one
+        for each in self.inputs:
+            if each.name == name:
+                return each
         raise ValueError(f"there is no input {name!r}; there are {', '.join(self.names)}")
 
     @cached_property
     def has_count_windows(self) -> bool:
         """Whether some window is by count."""
-        return any(isinstance(one.window, CountWindow) for one in self.inputs)
+        return any(isinstance(each.window, CountWindow) for each in self.inputs)
 
     @cached_property
     def has_common_key(self) -> bool:
@@ -173,18 +173,18 @@ class JoinQuery:
     @cached_property
     def key_columns(self) -> dict[str, dict[int, tuple[str, ...]]]:
         """For each input, the classes of equal columns that it is in, by number, with its columns in them."""
-        found: dict[str, dict[int, tuple[str, ...]]] = {name: {} for name in self.names}
-        for number, one in enumerate(self.equalities):
-            for name, column in sorted(one):
-                found[name][number] = (*found[name].get(number, ()), column)
-        return found
+        columns: dict[str, dict[int, tuple[str, ...]]] = {name: {} for name in self.names}
+        for number, equal in enumerate(self.equalities):
+            for name, column in sorted(equal):
+                columns[name][number] = (*columns[name].get(number, ()), column)
+        return columns
 
     @cached_property
     def pairs(self) -> dict[Pair, Key]:
         """The inputs that equalities connect, with the classes of equal columns that both are in."""
         shared = {
-            (one, other): tuple(sorted(set(self.key_columns[one]) & set(self.key_columns[other])))
-            for one, other in combinations(self.names, 2)
+            (left, right): tuple(sorted(set(self.key_columns[left]) & set(self.key_columns[right])))
+            for left, right in combinations(self.names, 2)
         }
         return {pair: key for pair, key in shared.items() if key}
 
@@ -200,14 +200,14 @@ class JoinQuery:
         sizes: Mapping[str, float] | None = None,
         selectivities: Mapping[Pair, float] | None = None,
     ) -> JoinGraph:
-        """The join graph, with what is known: rows of each input a step and in its window, shares of matching pairs."""
+        """The join graph, as far as it is known: rows of each input a step and in its window, and selectivities."""
         streams = []
         for name in self.names:
             rate = (rates or {}).get(name, 1.0)
             streams.append(Stream(name, rate, (sizes or {}).get(name, rate) / rate))
         predicates = []
         for (left, right), key in self.pairs.items():
-            # What is known is of all equalities between the two; each has its part in it.
+            # The selectivity is that of all equalities between the two; each has its part in it.
             share = (selectivities or {}).get((left, right), DEFAULT_SELECTIVITY ** len(key)) ** (1.0 / len(key))
             for number in key:
                 ends = sorted(Attribute(name, self.key_columns[name][number][0]) for name in (left, right))
@@ -226,7 +226,3 @@ class JoinQuery:
             )
             for each in self.inputs
         }
-
-
-def _listed(columns: frozenset[tuple[str, str]]) -> str:
-    return ", ".join(f"{name}.{column}" for name, column in sorted(columns))
