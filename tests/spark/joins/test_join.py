@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import combinations, count, pairwise, product
 from pathlib import Path
@@ -27,12 +27,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 SECOND = 1_000_000  # microseconds
 START = 1_000_000_000 * SECOND
 BATCH_SECONDS = 10
 LONG_SECONDS = 90.0  # of a long run
-ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 Batches = Mapping[str, Sequence[pa.Table]]
 
 
@@ -95,17 +93,6 @@ def answer(
 
 def given(rows: Sequence[Any], names: Sequence[str]) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(row[f"{name}_v"] for name in names) for row in rows)
-
-
-@pytest.fixture
-def rocks(spark: SparkSession) -> Iterator[SparkSession]:
-    """The session with the state store that stateful operators in Python need."""
-    before = str(spark.conf.get(PROVIDER))
-    spark.conf.set(PROVIDER, ROCKS)
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
-    yield spark
-    spark.conf.set(PROVIDER, before)
-    spark.conf.unset("spark.sql.session.timeZone")
 
 
 def run(joined: DataFrame, folder: Path) -> StreamingQuery:

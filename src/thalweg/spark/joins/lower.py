@@ -109,7 +109,7 @@ def _joined(plan: JoinPlan, messages: DataFrame, tables: Mapping[str, bytes]) ->
 
     spec = JoinSpec(plan, tables)
     if plan.is_streaming:
-        with _own_workers(messages.sparkSession, plan.key):
+        with own_workers(messages.sparkSession, plan.key):
             return messages.groupBy("cell").transformWithStateInPandas(
                 JoinProcessor(spec), PAYLOAD, "Append", "EventTime"
             )
@@ -130,7 +130,7 @@ def _unpacked(plan: JoinPlan, inputs: Sequence[JoinInput], results: DataFrame) -
 
 
 @contextmanager
-def _own_workers(spark: SparkSession, key: str) -> Iterator[None]:
+def own_workers(spark: SparkSession, key: str) -> Iterator[None]:
     """Functions made within get worker processes of their own, so that the cells these keep are found again.
 
     Spark reuses a worker for any function with the same environment. Connect has no way to say this.
