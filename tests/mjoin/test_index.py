@@ -1,4 +1,4 @@
-"""The index finds what a loop over all rows finds, by kernels and by NumPy, while its ring goes round."""
+"""The index finds the matches that a loop over all rows finds, by kernels and by NumPy, while its ring goes round."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells with heavy values split, by layouts that change, together give what one cell gives: each result once."""
+"""Cells with heavy values split, by layouts that change, together give the results of a single cell, each once."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ Output = Literal["append", "changelog"]
 
 
 def query_of(graph: str, output: Output = "append", table: str = "") -> JoinQuery:
-    classes = [frozenset((text[0], text[2]) for text in one) for one in GRAPHS[graph]]
-    names = sorted({name for one in classes for name, _ in one})
+    classes = [frozenset((text[0], text[2]) for text in equal) for equal in GRAPHS[graph]]
+    names = sorted({name for equal in classes for name, _ in equal})
     schema = pa.schema([("x", pa.int64()), ("y", pa.int64()), ("id", pa.int64()), ("t", pa.int64())])
     windows = dict(zip(names, (TimeWindow(25), TimeWindow(40), TimeWindow(7)), strict=False))
     return JoinQuery(
@@ -50,7 +50,7 @@ def shares_of(query: JoinQuery, cells: int, table: str = "") -> Shares:
 
 
 def hashes_of(query: JoinQuery, shares: Shares, name: str, rows: pa.RecordBatch) -> dict[int, Integers]:
-    own = {number: one[0] for number, one in query.key_columns[name].items() if shares.sizes[number] > 1}
+    own = {number: columns[0] for number, columns in query.key_columns[name].items() if shares.sizes[number] > 1}
     return {number: HASHES[rows[column].to_numpy()] for number, column in own.items()}
 
 
@@ -58,21 +58,21 @@ def any_rows(random: np.random.Generator, schema: pa.Schema, at: int, most: int 
     size = int(random.integers(0, most))
     keys = [np.where(random.random(size) < 0.5, 0, random.integers(0, KEYS, size)) for _ in "xy"]
     columns = [*keys, random.integers(0, 10**9, size), at + random.integers(-STEP, STEP, size)]
-    return pa.record_batch([pa.array(one, pa.int64()) for one in columns], schema=schema)
+    return pa.record_batch([pa.array(column, pa.int64()) for column in columns], schema=schema)
 
 
 def any_heavy(random: np.random.Generator, query: JoinQuery, shares: Shares, table: str) -> tuple[HeavyValue, ...]:
-    """Some heavy values, mostly the one that is."""
+    """Some values to split, mostly the frequent value."""
     return tuple(
-        HeavyValue(number, int(HASHES[key]), str(random.choice(sorted({name for name, _ in one} - {table}))))
-        for number, one in enumerate(query.equalities)
+        HeavyValue(number, int(HASHES[key]), str(random.choice(sorted({name for name, _ in equal} - {table}))))
+        for number, equal in enumerate(query.equalities)
         for key in range(KEYS)
         if shares.sizes[number] > 1 and random.random() < (0.7 if key == 0 else 0.1)
     )
 
 
 class Grid:
-    """All cells of a join, each with its state and two workers that step it, one of which may have to catch up."""
+    """All cells of a join, each with its state and two workers that step it and catch up with each other."""
 
     def __init__(self, query: JoinQuery, shares: Shares, table: str) -> None:
         self.query, self.shares, self.table = query, shares, table
@@ -89,7 +89,7 @@ class Grid:
             self.cells[number][worker] = Cell.load(self.query, state, watermark)
         else:
             known = self.known[number][worker]
-            missing = {one: data for one, data in state.items() if one not in known}
+            missing = {segment: data for segment, data in state.items() if segment not in known}
             catch_up(self.cells[number][worker], known & state.keys(), missing, watermark)
         return worker
 
@@ -110,7 +110,7 @@ class Grid:
         results = []
         for number, own in enumerate(arrivals):
             if not own and self.query.output == "append":
-                continue  # what expires there matters to nobody
+                continue  # no result depends on rows that expire there
             worker = self.worker(number, random)
             given_rows = {name: together(several, self.query.input(name).schema) for name, several in own.items()}
             step = self.cells[number][worker].step(given_rows, watermark)
@@ -143,9 +143,9 @@ def test_each_result_comes_once_whatever_the_layouts(
     layouts, sent, deadlines, watermark = PLAIN, Counter[str](), [BEGINNING, BEGINNING], BEGINNING
     for number in range(12):
         batches = {
-            one.name: any_rows(random, one.schema, number * STEP)
-            for one in query.inputs
-            if (one.time and random.random() < 0.8) or (one.name == table and not number)
+            source.name: any_rows(random, source.schema, number * STEP)
+            for source in query.inputs
+            if (source.time and random.random() < 0.8) or (source.name == table and not number)
         }
         sent.update({name: batch.num_rows for name, batch in batches.items()})
         for name, batch in batches.items():

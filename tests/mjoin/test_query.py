@@ -59,7 +59,7 @@ def test_the_graph_has_all_equalities_that_follow() -> None:
     query = JoinQuery((A, B, C), (ALL, frozenset([("A", "name"), ("B", "name")])), select=SELECT)
     graph = query.graph({"A": 2.0, "B": 3.0, "C": 4.0}, {"A": 20.0, "B": 30.0, "C": 40.0}, {("A", "B"): 0.01})
     assert graph.sizes.tolist() == [20.0, 30.0, 40.0]
-    assert [str(one) for one in graph.predicates] == [
+    assert [str(predicate) for predicate in graph.predicates] == [
         "A.key = B.key",
         "A.name = B.name",
         "A.key = C.key",

@@ -59,7 +59,7 @@ def test_segments_stay_few_however_small_the_steps() -> None:
     table = replace(QUERY, inputs=(Input("A", SCHEMA), *QUERY.inputs[1:]))
     cell, sizes = Cell(table), []
     random, numbers = np.random.default_rng(0), set[int]()
-    for _ in range(300):  # what never expires is merged without limit
+    for _ in range(300):  # segments that never expire are merged without limit
         done = cell.step({"A": rows(random, 5, 0, 1)}, 0)
         numbers = (numbers - set(done.removed)) | set(done.added)
         sizes.append(len(numbers))
@@ -74,7 +74,7 @@ def test_rows_ahead_of_their_time_do_not_keep_the_others() -> None:
     assert kept < 2.2 * alive
     again = Cell.load(QUERY, state, cell.watermark)
     batches = {name: rows(np.random.default_rng(1), 500, 20_000, 20_100) for name in NAMES}
-    before, after = (one.step(batches, 19_900).results.to_pylist() for one in (cell, again))
+    before, after = (each.step(batches, 19_900).results.to_pylist() for each in (cell, again))
     assert sorted(map(str, before)) == sorted(map(str, after))
 
 
@@ -104,7 +104,9 @@ def test_another_query_is_refused() -> None:
     for query in others:
         with pytest.raises(SavedStateError, match=r"another query.*restore them, or start"):
             Cell.load(query, {0: data}, None)
-    Cell.load(replace(QUERY, select=QUERY.select[:1], output="changelog"), {0: data}, None)  # what state does not hold
+    Cell.load(
+        replace(QUERY, select=QUERY.select[:1], output="changelog"), {0: data}, None
+    )  # which the state does not depend on
 
 
 @pytest.mark.parametrize(
@@ -126,7 +128,7 @@ def test_damaged_state_is_refused(spoil: object, message: str) -> None:
 
 
 def test_windows_by_count_take_all_rows_at_once_or_a_watermark_with_each_step() -> None:
-    query = replace(QUERY, inputs=tuple(replace(one, window=CountWindow(1)) for one in QUERY.inputs))
+    query = replace(QUERY, inputs=tuple(replace(source, window=CountWindow(1)) for source in QUERY.inputs))
     columns = {"A": [[1, 1], [5, 6], ["x", "y"]], "B": [[1], [7], ["z"]]}
     batches = {name: pa.record_batch(each, schema=SCHEMA) for name, each in columns.items()}
     cell = Cell(query)

@@ -1,4 +1,4 @@
-"""A window gives back what was put into it, of any type, while its rings go round and grow."""
+"""A window gives back the rows that were put into it, of any type, while its rings go round and grow."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ VALUES: list[tuple[pa.DataType, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "values"), VALUES, ids=lambda one: str(one) if isinstance(one, pa.DataType) else "")
+@pytest.mark.parametrize(
+    ("kind", "values"), VALUES, ids=lambda value: str(value) if isinstance(value, pa.DataType) else ""
+)
 def test_rows_come_back_as_they_went_in(kind: pa.DataType, values: list[Any]) -> None:
     schema = pa.schema([("key", pa.int64()), ("at", pa.int64()), ("value", kind)])
     inputs = tuple(Input(name, schema, "at", TimeWindow(300)) for name in "AB")

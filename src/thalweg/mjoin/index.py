@@ -1,7 +1,7 @@
 """An index of a window's rows by key: a chained hash table over a ring of rows, to which rows are only ever appended.
 
 Rows have running numbers. The entry of a row is at its number modulo the ring's capacity, and holds key, time, deadline
-and the number of the next older row in its bucket. Chains run from new to old, so what is older than the window ends
+and the number of the next older row in its bucket. Chains run from new to old, so rows older than the window end
 them: rows expire by raising the number where the window starts, and nothing is ever unlinked. A row of a window matches
 if its key is equal and its window reaches the other rows of the result: with `latest` the greatest time among them
 and `before` their earliest deadline, ``latest < deadline`` and ``time < before``. Only rows with a deadline beyond the

@@ -2,7 +2,7 @@
 
 While the layout changes, rows go to all cells that either the old or the new layout asks for, so that a combination may
 meet in several cells. It counts where its oldest layout would have it: with m the earliest generation among its rows,
-in the cell that is a place of every one of them by layout m. By one layout a combination meets in exactly one cell, so
+in the cell that is a place of all of them by layout m. By one layout a combination meets in exactly one cell, so
 it is a result exactly once, and no row ever moves.
 
 A mark is a number: the generation of the layout that the row was sent by, and three bits that are 0 for most rows. Rows
@@ -95,7 +95,7 @@ def all_meet_here(marks: Iterable[int | None]) -> bool:
 def meet_here(marks: Sequence[Marks]) -> Booleans:
     """Which combinations count in this cell, from the marks of their rows, input by input.
 
-    >>> old, new = 0, GENERATION  # of the first rows, the new one is here by its own layout only
+    >>> old, new = 0, GENERATION  # of the first rows, the new row is here by its own layout only
     >>> meet_here([np.array([old, old, new]), np.array([new | NOT_BEFORE, new, new | NOT_BEFORE])]).tolist()
     [False, True, True]
     """

@@ -56,8 +56,8 @@ class CountWindow:
 class Input:
     """A stream, or a table: an input without time, whose rows never expire.
 
-    The schema has just the columns that keys, residuals, time and the result need; `time` names one of int64
-    microseconds.
+    The schema has just the columns that keys, residuals, time and the result need; `time` names a column of
+    int64 microseconds.
     """
 
     name: str
@@ -141,7 +141,7 @@ class JoinQuery:
         if len(set(keys)) < len(keys):
             raise ValueError("a column is in two classes of equal columns; make them one class")
         if not self.graph().connected:
-            raise ValueError("the equalities do not connect all inputs; add those that are missing")
+            raise ValueError("the equalities do not connect all inputs; add the missing ones")
         if self.has_count_windows and not (self.has_common_key and all(each.time for each in self.inputs)):
             raise ValueError(
                 "a window by count is of rows with one key: all inputs must be streams with one common key; "
@@ -167,7 +167,7 @@ class JoinQuery:
 
     @cached_property
     def has_common_key(self) -> bool:
-        """Whether all equalities are those of one key that all inputs have."""
+        """Whether all equalities are of a single key that all inputs have."""
         return len(self.equalities) == 1 and len({name for name, _ in self.equalities[0]}) == len(self.inputs)
 
     @cached_property

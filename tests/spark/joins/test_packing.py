@@ -1,4 +1,4 @@
-"""Cells together give what one cell gives: any graph, one to eight cells, without Spark."""
+"""Cells together give the results of a single cell: any graph, one to eight cells, without Spark."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ GRAPHS = {
 
 
 def query_of(graph: str) -> JoinQuery:
-    classes = [frozenset((text[0], text[2]) for text in one) for one in GRAPHS[graph]]
-    names = sorted({name for one in classes for name, _ in one})
+    classes = [frozenset((text[0], text[2]) for text in equal) for equal in GRAPHS[graph]]
+    names = sorted({name for equal in classes for name, _ in equal})
     schema = pa.schema([(column, pa.int64()) for column in ("x", "y", "z", "t")])
     return JoinQuery(
         inputs=tuple(Input(name, schema, "t", TimeWindow(30)) for name in names),

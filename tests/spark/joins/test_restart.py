@@ -32,7 +32,7 @@ ANSWER = """
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Files of three streams, oldest first; halfway the keys of one become rare, so that orders change."""
+    """Files of three streams, oldest first; halfway the keys of a stream become rare, so that orders change."""
     generator = np.random.default_rng(3)
     for name in "ABC":
         for batch in range(BATCHES):

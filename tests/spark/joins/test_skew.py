@@ -1,4 +1,4 @@
-"""A key that most rows have is split over all cells while the query runs, and results stay what they are."""
+"""A key that most rows have is split over all cells while the query runs, and results stay the same."""
 
 from __future__ import annotations
 

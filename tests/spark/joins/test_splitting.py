@@ -60,7 +60,7 @@ def test_a_restart_finds_the_file_or_does_without(splitting: Splitting) -> None:
     splitting_elsewhere = replace(second, folder=f"{second.folder}/other")
     assert splitting_elsewhere.read_entry(QUERY, 2) is None
     without = step(splitting_elsewhere, record, 2)
-    assert without.statistics.layouts == record.statistics.layouts  # which is what the cells know
+    assert without.statistics.layouts == record.statistics.layouts  # which the cells know
     assert splitting_elsewhere.read_entry(QUERY, 3) == without.entries[-1]
 
 

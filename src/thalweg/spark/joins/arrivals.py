@@ -20,8 +20,8 @@ ARRIVING_BYTES = 32 << 20  # of new rows that a cell takes in at once; a larger 
 class Arrivals:
     """The messages to a cell in a micro-batch.
 
-    `layouts` are the active layouts by which the latest rows were sent: those of the cell's state, until a message says
-    otherwise.
+    `layouts` are the active layouts by which the latest rows were sent: the layouts in the cell's state, until a
+    message brings others.
     """
 
     def __init__(self, layout: Layout, cell: int, layouts: ActiveLayouts, messages: Iterable[Message]) -> None:

@@ -72,7 +72,7 @@ class NewRows:
 
 @dataclass(frozen=True)
 class RowsTaken:
-    """The cell has taken in the rows: what it knows now."""
+    """The cell has taken in the rows: its knowledge and its latest switches now."""
 
     knowledge: dict[str, Any]
     switches: list[Switch]

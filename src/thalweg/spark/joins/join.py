@@ -1,7 +1,7 @@
 """`tw.join`: a window join of any number of streams and tables as one stateful operator, in probe orders that adapt.
 
-The passes are listed in `join`, in their order: what was given becomes a frozen `JoinQuery`, that a frozen `JoinPlan`,
-and that a DataFrame.
+The passes are listed in `join`, in their order: DataFrames and texts become a frozen `JoinQuery`, the query a frozen
+`JoinPlan`, and the plan a DataFrame.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class JoinPlan:
     late: str | None = None  # the folder of late rows
     is_streaming: bool = True
     splitting: Splitting | None = None  # None where frequent keys are not split
-    notes: tuple[str, ...] = ()  # what would make the query faster
+    notes: tuple[str, ...] = ()  # on settings that would make the query faster
 
     @property
     def query(self) -> JoinQuery:
@@ -48,7 +48,7 @@ class JoinPlan:
 
 
 def check_spark(spark: SparkSession) -> None:
-    """Refuse a session that lacks what a stateful operator in Python needs."""
+    """Refuse a session in which a stateful operator in Python cannot run."""
     provider = spark.conf.get(PROVIDER, "")
     if "RocksDB" not in (provider or ""):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""From what a user wrote to a `JoinQuery`: the columns that the join needs, their types, and its conditions."""
+"""From texts and DataFrames to a `JoinQuery`: the columns that the join needs, their types, and its conditions."""
 
 from __future__ import annotations
 

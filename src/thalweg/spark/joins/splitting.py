@@ -1,12 +1,12 @@
 """How all tasks of a micro-batch come to use the same layouts: a file, and a ledger that checks that they did.
 
 Each task that sends rows reads from a file which layouts are active, and reports to the ledger which entry of the file
-it used and which values are frequent. The ledger, one key of the stateful operator, decides in each micro-batch which
-layouts the next one uses, and writes the file: micro-batches come one after the other, so all tasks of the next one see
-it. An entry says from which micro-batch on it holds; a micro-batch that is repeated uses the same entry. The ledger's
-decisions are part of the checkpoint, the file is not: where it is lost, tasks send their rows to all cells, which know
-from their own state by which layouts the last rows were sent, and pick their own rows. Tasks that used an entry other
-than the ledger's state says fail the micro-batch: results are never silently wrong.
+it used and which values are frequent. The ledger, a key of the stateful operator, decides in each micro-batch which
+layouts the next micro-batch uses, and writes the file: micro-batches come one after the other, so all tasks of the next
+micro-batch see it. An entry says from which micro-batch on it holds; a micro-batch that is repeated uses the same
+entry. The ledger's decisions are part of the checkpoint, the file is not: where it is lost, tasks send their rows to
+all cells, which know from their own state by which layouts the last rows were sent, and pick their own rows. Tasks that
+used an entry other than the ledger's state says fail the micro-batch: results are never silently wrong.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Splitting:
         try:
             data = StateFolder(self.folder).read([name]).get(name)
             entries = [] if data is None else [LayoutEntry.from_json(entry) for entry in _unsealed(data)]
-        except (OSError, SavedStateError):  # a damaged file is as good as a lost one
+        except (OSError, SavedStateError):  # a damaged file is as good as a lost file
             entries = []
         return entry_for(entries or ([] if batch else [LayoutEntry.first()]), batch)
 
@@ -117,7 +117,7 @@ class SplittingRecord:
 
     @classmethod
     def new(cls, splitting: Splitting, batch: int) -> SplittingRecord:
-        """That of a query that begins; or of one that went on without splitting, of whose rows nothing is known."""
+        """The record of a query that begins, or that went on without splitting, of whose rows nothing is known."""
         if batch == 0:
             return cls((LayoutEntry.first(),), SkewStatistics())
         return cls((LayoutEntry.first(),), SkewStatistics(deadline=FOREVER), may_split=not splitting.has_tables)

@@ -36,7 +36,7 @@ class CellState:
     segments: Mapping[int, StoredSegment]
     counts: Mapping[str, Any]
     layouts: ActiveLayouts  # by which the last rows were sent
-    knowledge: Mapping[str, Any]  # what the cell has learnt: it makes the cell fast, and results do not depend on it
+    knowledge: Mapping[str, Any]  # of the cell: it makes the cell fast, and results do not depend on it
     owner: str  # the address of the process that holds this version of the cell
 
     def to_bytes(self) -> bytes:
