@@ -141,7 +141,7 @@ def test_each_result_comes_once_whatever_the_layouts(
     random, shares = np.random.default_rng(seed), shares_of(query, cells, table)
     alone, grid = Cell(query), Grid(query, shares, table)
     layouts, sent, deadlines, watermark = PLAIN, Counter[str](), [BEGINNING, BEGINNING], BEGINNING
-    for number in range(12):
+    for number in range(8):
         batches = {
             source.name: any_rows(random, source.schema, number * STEP)
             for source in query.inputs
