@@ -1,9 +1,9 @@
 """How much traffic flows through all four routers of a network, over the last ten minutes, at every moment.
 
-Packets pass routers R1 to R4; each router reports what it saw. The packets that all four have seen are a join of four
-streams on the packet's number, each with a window of ten minutes; their traffic is the sum of their sizes. The join's
-changelog has a row with change 1 when a packet has been seen by all, and one with change -1 when one of the four
-reports is older than ten minutes, so the sum is a plain aggregation (example 1 of a-greedy-2004).
+Packets pass routers R1 to R4; each router reports the packets that it has seen. The packets that all four have seen are
+a join of four streams on the packet's number, each with a window of ten minutes; their traffic is the sum of their
+sizes. The join's changelog has a row with change 1 when a packet has been seen by all, and a row with change -1 when
+one of the four reports is older than ten minutes, so the sum is a plain aggregation (example 1 of a-greedy-2004).
 
     .venv/bin/python examples/common_traffic.py
 """
@@ -46,7 +46,7 @@ def common_traffic(routers: dict[str, DataFrame]) -> DataFrame:
 
 
 def write_reports(folder: Path, minutes: int = MINUTES) -> None:
-    """What the routers report, a file a minute: packets, some seconds after one another."""
+    """Write the routers' reports, a file a minute: packets that routers have seen within some seconds."""
     random = np.random.default_rng(0)
     start = 1_700_000_000_000_000
     for minute in range(minutes):
@@ -63,7 +63,7 @@ def write_reports(folder: Path, minutes: int = MINUTES) -> None:
 
 
 def run(spark: SparkSession, folder: Path, files_a_batch: int = 5) -> tuple[list[int | None], DataFrame]:
-    """The traffic after each micro-batch, and what it was asked of."""
+    """The traffic after each micro-batch, and the streaming DataFrame that it comes from."""
     spark.conf.set(
         "spark.sql.streaming.stateStore.providerClass",
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",

@@ -19,6 +19,7 @@ MAGIC = b"thalweg "
 DIGEST_BYTES = 32
 LONGEST_HEADER = 80  # characters of a kind and a version
 LENGTH = struct.Struct("<Q")
+REMEDY = "delete it to start afresh"  # what a user does about saved state that cannot be used
 
 
 class SavedStateError(ValueError):
@@ -35,8 +36,8 @@ def seal(kind: str, version: int, *parts: bytes) -> bytes:
     return MAGIC + f"{kind} {version}\n".encode() + hashlib.sha256(body).digest() + body
 
 
-def unseal(kind: str, version: int, data: bytes) -> list[bytes]:
-    """The parts that `seal` was given, or a `SavedStateError` that says why not.
+def unseal(kind: str, version: int, data: bytes, remedy: str = REMEDY) -> list[bytes]:
+    """The parts that `seal` was given, or a `SavedStateError` that says why not, and what to do about it.
 
     >>> unseal("greeting", 2, seal("greeting", 1, b"good morning"))
     Traceback (most recent call last):
@@ -46,19 +47,19 @@ def unseal(kind: str, version: int, data: bytes) -> list[bytes]:
     header, newline, _ = data[: LONGEST_HEADER + len(MAGIC)].partition(b"\n")
     found_kind, _, found_version = header.removeprefix(MAGIC).decode("utf-8", "replace").rpartition(" ")
     if not header.startswith(MAGIC) or not newline or not found_version.isdigit():
-        raise SavedStateError(f"this is no saved {kind}, or one of an early version; delete it to start afresh")
+        raise SavedStateError(f"this is no saved {kind}, or one of an early version; {remedy}")
     if found_kind != kind:
-        raise SavedStateError(f"this is a saved {found_kind}, not a saved {kind}; delete it to start afresh")
+        raise SavedStateError(f"this is a saved {found_kind}, not a saved {kind}; {remedy}")
     if int(found_version) != version:
         raise SavedStateError(
             f"the saved {kind} has version {found_version}, and this Thalweg reads version {version}: upgrade Thalweg, "
-            f"or delete it to start afresh"
+            f"or {remedy}"
         )
     start = len(data) - len(data.removeprefix(header + newline))
     digest, body = data[start : start + DIGEST_BYTES], data[start + DIGEST_BYTES :]
     if hashlib.sha256(body).digest() != digest:
-        raise SavedStateError(f"the saved {kind} is damaged or cut short; delete it to start afresh")
-    return _parts(kind, body)
+        raise SavedStateError(f"the saved {kind} is damaged or cut short; {remedy}")
+    return _parts(kind, body, remedy)
 
 
 def load_json(kind: str, text: bytes | str) -> Any:  # noqa: ANN401 - whatever JSON says
@@ -133,13 +134,13 @@ def odd(kind: str, found: str) -> SavedStateError:
     return SavedStateError(f"the saved {kind} is not what Thalweg writes ({found}); delete it to start afresh")
 
 
-def _parts(kind: str, body: bytes) -> list[bytes]:
+def _parts(kind: str, body: bytes, remedy: str) -> list[bytes]:
     parts, start = list[bytes](), 0
     while start < len(body):
         first = start + LENGTH.size
         size = LENGTH.unpack_from(body, start)[0] if first <= len(body) else len(body)
         if first + size > len(body):
-            raise odd(kind, "a part that is cut short")
+            raise SavedStateError(f"the saved {kind} is not what Thalweg writes (a part is cut short); {remedy}")
         parts.append(body[first : first + size])
         start = first + size
     return parts

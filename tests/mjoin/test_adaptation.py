@@ -1,4 +1,4 @@
-"""Orders follow what is measured, for a reason that is told, and never change results."""
+"""Orders follow the measures, for a reason that is reported, and never change results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from thalweg.mjoin import Cell, Input, JoinQuery, Statistics, Time, adaptation
+from thalweg.mjoin import Cell, Input, JoinQuery, Statistics, TimeWindow, adaptation
 
 ROWS, STEPS = 600, 5  # a step and input; steps in a window
 Keys = dict[str, dict[str, int]]  # for each input and column, from how many values its keys are
@@ -19,28 +19,34 @@ Keys = dict[str, dict[str, int]]  # for each input and column, from how many val
 
 def query(columns: dict[str, str]) -> JoinQuery:
     """A join of inputs by columns of the same name, each a letter."""
-    schemas = {name: pa.schema([(one, pa.int64()) for one in (*keys, "at", "id")]) for name, keys in columns.items()}
-    classes = {one: frozenset((name, one) for name, keys in columns.items() if one in keys) for one in "abxy"}
+    schemas = {
+        name: pa.schema([(column, pa.int64()) for column in (*keys, "at", "id")]) for name, keys in columns.items()
+    }
+    classes = {key: frozenset((name, key) for name, keys in columns.items() if key in keys) for key in "abxy"}
     return JoinQuery(
-        tuple(Input(name, schema, "at", Time(STEPS * 100)) for name, schema in schemas.items()),
-        tuple(one for one in classes.values() if one),
+        tuple(Input(name, schema, "at", TimeWindow(STEPS * 100)) for name, schema in schemas.items()),
+        tuple(equal for equal in classes.values() if equal),
         select=tuple((name, "id", name) for name in columns),
     )
 
 
-def run(cell: Cell, steps: range, domain: Callable[[str, str], int]) -> tuple[list[Statistics], set[tuple[int, ...]]]:
+def run(cell: Cell, steps: range, domain: Callable[[str, str], int]) -> tuple[list[Statistics], pa.Table]:
     """Steps of random rows, with keys from domains that an input and a column have."""
-    statistics, results = [], set()
+    statistics, results = [], []
     for step in steps:
         random, batches = np.random.default_rng(step), {}
-        for one in cell.query.inputs:
-            keys = [random.integers(0, domain(one.name, each), ROWS) for each in one.schema.names[:-2]]
+        for source in cell.query.inputs:
+            keys = [random.integers(0, domain(source.name, column), ROWS) for column in source.schema.names[:-2]]
             columns = [*keys, random.integers(step * 100, step * 100 + 100, ROWS), step * ROWS + np.arange(ROWS)]
-            batches[one.name] = pa.record_batch(columns, schema=one.schema)
+            batches[source.name] = pa.record_batch(columns, schema=source.schema)
         done = cell.step(batches, step * 100 - 100)
         statistics.append(done.statistics)
-        results |= set(zip(*(column.to_pylist() for column in done.results.columns), strict=True))
-    return statistics, results
+        results.append(done.results)
+    return statistics, pa.Table.from_batches(results)
+
+
+def in_one_order(results: pa.Table) -> pa.Table:
+    return results.sort_by([(name, "ascending") for name in results.schema.names])
 
 
 STAR = query(dict.fromkeys("ABCD", "a"))
@@ -50,12 +56,12 @@ FEW, MANY = 300, 60_000
 
 def rare(name: str) -> Callable[[str, str], int]:
     """One input whose rows match few others."""
-    return lambda one, _: MANY if one == name else FEW
+    return lambda other, _: MANY if other == name else FEW
 
 
 def branch(column: str) -> Callable[[str, str], int]:
     """One branch of the tree drops almost everything, the other multiplies it."""
-    return lambda _, one: MANY if one == column else 100 if one in "ab" else 2 * ROWS * STEPS
+    return lambda _, key: MANY if key == column else 100 if key in "ab" else 2 * ROWS * STEPS
 
 
 def test_drop_probing_follows_the_input_that_drops_most() -> None:
@@ -64,7 +70,7 @@ def test_drop_probing_follows_the_input_that_drops_most() -> None:
     assert cell.knowledge()["orders"]["A"][0] == "D"
     statistics, _ = run(cell, range(8, 20), rare("C"))
     assert statistics[-1].orders["A"][0] == statistics[-1].orders["B"][0] == "C"
-    [*_, last] = [one for one in cell.switches if one.input == "A" and one.what == "drop-probing order"]
+    [*_, last] = [switch for switch in cell.switches if switch.input == "A" and switch.kind == "drop-probing order"]
     assert last.before[0] != last.after[0] == "C"
     assert last.reason.startswith("probes a row: ")
     assert statistics[-1].survivors["A"] < 0.2
@@ -76,10 +82,10 @@ def test_other_orders_follow_selectivities() -> None:
     assert cell.knowledge()["orders"]["C"][0] == "A"
     statistics, _ = run(cell, range(8, 16), branch("b"))
     assert statistics[-1].orders["C"][0] == "B"
-    [*_, last] = [one for one in cell.switches if one.input == "C"]
-    assert (last.what, last.before[0], last.after[0]) == ("order", "A", "B")
+    [*_, last] = [switch for switch in cell.switches if switch.input == "C"]
+    assert (last.kind, last.before[0], last.after[0]) == ("order", "A", "B")
     before, after = (
-        float(one) for one in last.reason.removeprefix("combinations of rows a step, as estimated: ").split("→")
+        float(cost) for cost in last.reason.removeprefix("combinations of rows a step, as estimated: ").split("→")
     )
     assert after < before
     shares = statistics[-1].selectivities
@@ -93,7 +99,7 @@ def test_a_change_is_followed_before_the_rows_that_show_it_are_joined(monkeypatc
         cell = Cell(TREE)
         run(cell, range(8), branch("a"))
         statistics, results = run(cell, range(8, 14), branch("b"))
-        made[least] = sum(one.intermediate for one in statistics), results
+        made[least] = sum(each.intermediate for each in statistics), in_one_order(results)
     assert made[0.0][1] == made[inf][1]
     assert made[0.0][0] < made[inf][0]
 
@@ -104,7 +110,7 @@ def test_fixed_orders_stay(options: dict[str, Any]) -> None:
     statistics, results = run(cell, range(8), branch("a"))
     assert not cell.switches
     assert statistics[-1].orders["C"] == options.get("orders", {"C": ("A", "D", "B", "E")})["C"]
-    assert results == run(Cell(TREE), range(8), branch("a"))[1]
+    assert in_one_order(results) == in_one_order(run(Cell(TREE), range(8), branch("a"))[1])
 
 
 def test_an_order_that_is_given_holds_from_then_on() -> None:
@@ -112,7 +118,7 @@ def test_an_order_that_is_given_holds_from_then_on() -> None:
     run(cell, range(4), rare("D"))
     cell.set_orders({"A": ("B", "C", "D")})
     statistics, _ = run(cell, range(4, 10), rare("D"))
-    assert {one.orders["A"] for one in statistics} == {("B", "C", "D")}
+    assert {each.orders["A"] for each in statistics} == {("B", "C", "D")}
     assert statistics[-1].orders["B"][0] == "D"
 
 
@@ -122,9 +128,10 @@ def test_drop_probing_saves_probes_and_combinations(domain: int, share: float) -
     counted = {}
     for choice in (True, False):
         statistics, results = run(Cell(STAR, drop_probing=choice), range(12), lambda *_: domain)
-        assert all(one.drop_probing["A"] == choice for one in statistics)
+        assert all(each.drop_probing["A"] == choice for each in statistics)
         late = statistics[STEPS + 2 :]
-        counted[choice] = sum(one.probes for one in late), sum(one.intermediate for one in late), results
+        probes, combinations = sum(each.probes for each in late), sum(each.intermediate for each in late)
+        counted[choice] = probes, combinations, in_one_order(results)
     assert counted[True][2] == counted[False][2]
     assert counted[True][0] < counted[False][0]
     assert counted[True][1] < share * counted[False][1]
@@ -134,8 +141,10 @@ def test_drop_probing_ends_where_all_rows_survive_and_returns_where_they_do_not(
     cell = Cell(STAR)
     statistics, _ = run(cell, range(20), lambda *_: 700)
     assert not any(statistics[-1].drop_probing.values())
-    assert {one.what for one in cell.switches} >= {"drop-probing off"}
-    assert "of rows survive all probes" in next(one.reason for one in cell.switches if one.what == "drop-probing off")
+    assert {switch.kind for switch in cell.switches} >= {"drop-probing off"}
+    assert "of rows survive all probes" in next(
+        switch.reason for switch in cell.switches if switch.kind == "drop-probing off"
+    )
     statistics, _ = run(cell, range(20, 40), rare("D"))
     assert statistics[-1].drop_probing["A"]
 

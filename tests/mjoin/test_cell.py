@@ -1,4 +1,4 @@
-"""The results of a cell are those of plain SQL over the whole history, whatever the steps, orders and restarts."""
+"""A cell gives the results of plain SQL over the whole history, whatever the steps, orders and restarts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thalweg.joinorder import PLANNERS
-from thalweg.mjoin import Cell, Count, Input, JoinQuery, Residual, Statistics, Time, keys, measuring, probing, window
+from thalweg.mjoin import (
+    Cell,
+    CountWindow,
+    Input,
+    JoinQuery,
+    Residual,
+    Statistics,
+    TimeWindow,
+    keys,
+    measuring,
+    probing,
+    window,
+)
 from thalweg.mjoin import index as index_module
 from thalweg.ordering import POLICIES
 from thalweg.ordering.types import Integers
@@ -40,12 +52,13 @@ KINDS = (
     pa.uint64(),
 )
 NEVER = -(10**9)  # a watermark before all others
+CONNECTION = duckdb.connect(config={"threads": 1})  # for all examples: to open a connection takes longer than a query
 SHAPES = ("linear", "star", "cyclic", "complete", "common", "tree", "double")
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A query, and what arrives in each step with which watermark."""
+    """A query, and the rows and the watermark of each step."""
 
     query: JoinQuery
     steps: tuple[tuple[dict[str, pa.RecordBatch], int | None], ...]
@@ -99,7 +112,7 @@ def scenarios(
     shape = "common" if by_count else draw(st.sampled_from(SHAPES))
     groups = classes_of(shape, names, random)
     kinds = [draw(st.sampled_from(KINDS)) for _ in groups]
-    has_twin = draw(st.booleans())  # whether one input has two columns that must be equal
+    has_twin = draw(st.booleans())  # whether an input has two columns that must be equal
     has_table = draw(st.booleans()) and not by_count
     inputs = []
     for place, name in enumerate(names):
@@ -109,11 +122,22 @@ def scenarios(
         if has_table and place == len(names) - 1:
             inputs.append(Input(name, pa.schema([*own_keys, *own[1:]])))
             continue
-        windows: tuple[Time | Count | None, ...] = (Time(60), Time(25), Time(25), Time(60), Time(7), None)
-        lasting = draw(st.sampled_from(windows if not by_count else (Count(1), Count(2), Count(5), Time(25))))
+        windows: tuple[TimeWindow | CountWindow | None, ...] = (
+            TimeWindow(60),
+            TimeWindow(25),
+            TimeWindow(25),
+            TimeWindow(60),
+            TimeWindow(7),
+            None,
+        )
+        lasting = draw(
+            st.sampled_from(
+                windows if not by_count else (CountWindow(1), CountWindow(2), CountWindow(5), TimeWindow(25))
+            )
+        )
         inputs.append(Input(name, pa.schema([*own_keys, *own]), "at", lasting))
-    if by_count and not any(isinstance(one.window, Count) for one in inputs):
-        inputs[0] = replace(inputs[0], window=Count(2))
+    if by_count and not any(isinstance(source.window, CountWindow) for source in inputs):
+        inputs[0] = replace(inputs[0], window=CountWindow(2))
     pair = (names[0], names[-1])
     residual = Residual(pair, ((pair[0], "small"), (pair[1], "small")), pc.less_equal)
     query = JoinQuery(
@@ -124,7 +148,9 @@ def scenarios(
             for number, group in enumerate(groups)
         ),
         (residual,) if draw(st.booleans()) else (),
-        tuple((one.name, column, f"{one.name}_{column}") for one in inputs for column in ("id", "text", "small")),
+        tuple(
+            (source.name, column, f"{source.name}_{column}") for source in inputs for column in ("id", "text", "small")
+        ),
         output,
     )
     steps = tuple(arrivals(query, random, draw(st.integers(1, 9)), draw(st.sampled_from([0, 5, 30]))))
@@ -136,17 +162,17 @@ def arrivals(
 ) -> Iterator[tuple[dict[str, pa.RecordBatch], int | None]]:
     """Rows out of order, some of them late, in steps of any size."""
     numbers, domain = itertools.count(), int(random.integers(*((2, 8) if len(query.equalities) < 3 else (2, 4))))
-    greatest, watermark = None, NEVER if query.counts else None
+    greatest, watermark = None, NEVER if query.has_count_windows else None
     for step in range(count):
         batches = {}
-        for one in query.inputs:
+        for source in query.inputs:
             size = int(random.integers(0, 9 if len(query.inputs) < 4 else 5))
-            if one.time is None and step:
+            if source.time is None and step:
                 continue
             columns = []
             at = step * STEP + random.integers(-delay, STEP + 1, size)
-            for each in one.schema:
-                match each.name:
+            for field in source.schema:
+                match field.name:
                     case "at":
                         columns.append(pa.array(at))
                         if size:
@@ -161,23 +187,23 @@ def arrivals(
                         small = random.integers(0, 4, size).astype(np.int32)
                         columns.append(pa.array(small, pa.int32(), mask=random.random(size) < 0.1))
                     case _:
-                        columns.append(values(random, size, each.type, domain))
-            batches[one.name] = pa.record_batch(columns, schema=one.schema)
+                        columns.append(values(random, size, field.type, domain))
+            batches[source.name] = pa.record_batch(columns, schema=source.schema)
         yield batches, watermark
         if greatest is not None and random.random() < 0.8:
             watermark = max(greatest - delay, watermark if watermark is not None else NEVER)
 
 
 class Oracle:
-    """The rows so far, and what SQL says of them."""
+    """The rows so far, and the answer of SQL."""
 
     def __init__(self, query: JoinQuery) -> None:
         self.query = query
-        self.history = {one.name: one.schema.empty_table() for one in query.inputs}
+        self.history = {source.name: source.schema.empty_table() for source in query.inputs}
         self.watermark = NEVER
 
     def take(self, batches: dict[str, pa.RecordBatch], watermark: int | None) -> dict[str, Counter[int]]:
-        """Add the rows that are not late; returns those that are."""
+        """Add the rows that are not late; returns the late rows."""
         late = {}
         self.watermark = max(self.watermark, self.watermark if watermark is None else watermark)
         for name, rows in batches.items():
@@ -189,43 +215,42 @@ class Oracle:
         return {name: each for name, each in late.items() if each}
 
     def results(self, *, current: bool = False) -> Counter[tuple[Any, ...]]:
-        """All results, or those that are current at the watermark; with windows by count, of rows before it."""
-        released = self.query.counts
+        """All results, or the results that are current at the watermark; with windows by count, of rows before it."""
+        released = self.query.has_count_windows
         conditions = [
             f"{first[0]}.{first[1]} = {other[0]}.{other[1]}"
-            for one in self.query.equalities
-            for first, other in itertools.pairwise(sorted(one))
+            for equal in self.query.equalities
+            for first, other in itertools.pairwise(sorted(equal))
         ]
-        streams = [one for one in self.query.inputs if one.time]
-        latest = f"greatest({', '.join(f'{one.name}.at' for one in streams)})"
-        for one in streams:
+        streams = [source for source in self.query.inputs if source.time]
+        latest = f"greatest({', '.join(f'{source.name}.at' for source in streams)})"
+        for source in streams:
             if released:
-                conditions.append(f"{one.name}.at < {self.watermark}")
-            if isinstance(one.window, Time):
-                conditions.append(f"{latest} - {one.name}.at < {one.window.microseconds}")
+                conditions.append(f"{source.name}.at < {self.watermark}")
+            if isinstance(source.window, TimeWindow):
+                conditions.append(f"{latest} - {source.name}.at < {source.window.microseconds}")
                 if current:
-                    conditions.append(f"{one.name}.at > {self.watermark} - {one.window.microseconds}")
-            elif isinstance(one.window, Count):
+                    conditions.append(f"{source.name}.at > {self.watermark} - {source.window.microseconds}")
+            elif isinstance(source.window, CountWindow):
                 until = f"{self.watermark} - 1" if current else latest
-                later = f"FROM {one.name} AS x WHERE x.k0 = {one.name}.k0 AND x.at > {one.name}.at AND x.at <= {until}"
-                later += " AND x.k0 = x.twin" if "twin" in one.schema.names else ""
-                conditions.append(f"(SELECT count(*) {later}) < {one.window.rows}")
+                name = source.name
+                later = f"FROM {name} AS x WHERE x.k0 = {name}.k0 AND x.at > {name}.at AND x.at <= {until}"
+                later += " AND x.k0 = x.twin" if "twin" in source.schema.names else ""
+                conditions.append(f"(SELECT count(*) {later}) < {source.window.rows}")
         for residual in self.query.residuals:
             (left, column), (right, other) = residual.columns
             conditions.append(f"{left}.{column} <= {right}.{other}")
         selected = ", ".join(f"{name}.{column} AS {alias}" for name, column, alias in self.query.select)
         text = f"SELECT {selected} FROM {', '.join(self.query.names)} WHERE {' AND '.join(conditions)}"  # noqa: S608
-        with duckdb.connect() as connection:
-            connection.execute("SET threads = 1")
-            for name, rows in self.history.items():
-                connection.register(name, rows)
-            return Counter(map(tuple, connection.execute(text).fetchall()))
+        for name, rows in self.history.items():
+            CONNECTION.register(name, rows)
+        return Counter(map(tuple, CONNECTION.execute(text).fetchall()))
 
 
 def options(random: np.random.Generator) -> dict[str, Any]:
     return {
-        "policy": str(random.choice([one.name for one in POLICIES])),
-        "planner": str(random.choice([one.name for one in PLANNERS])),
+        "policy": str(random.choice([kind.name for kind in POLICIES])),
+        "planner": str(random.choice([kind.name for kind in PLANNERS])),
         "drift": str(random.choice(["none", "bcs"])),
         "drop_probing": [True, False, "auto"][int(random.integers(3))],
     }
@@ -233,10 +258,12 @@ def options(random: np.random.Generator) -> dict[str, Any]:
 
 def any_order(query: JoinQuery, name: str, random: np.random.Generator) -> tuple[str, ...]:
     """Some legal order."""
-    order, waiting = [name], [one for one in query.names if one != name]
+    order, waiting = [name], [other for other in query.names if other != name]
     while waiting:
         ready = [
-            one for one in waiting if any((one, each) in query.pairs or (each, one) in query.pairs for each in order)
+            other
+            for other in waiting
+            if any((other, near) in query.pairs or (near, other) in query.pairs for near in order)
         ]
         order.append(ready[int(random.integers(len(ready)))])
         waiting.remove(order[-1])

@@ -1,4 +1,4 @@
-"""The index finds what a loop over all rows finds, by kernels and by NumPy, while its ring goes round."""
+"""The index finds the matches that a loop over all rows finds, by kernels and by NumPy, while its ring goes round."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import sys
 from unittest.mock import patch
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from thalweg.mjoin import index as index_module
-from thalweg.mjoin.index import Index, Keys, joined
+from thalweg.mjoin.index import Index, ProbeKeys, joined
 
 
 @given(st.integers(0, 2**32), st.booleans(), st.integers(1, 9))
@@ -35,7 +34,7 @@ def test_matches_are_those_of_a_loop(seed: int, by_kernels: bool, block: int) ->
             columns = (keys.tolist(), times.tolist(), deadlines.tolist())
             rows |= dict(enumerate(zip(*columns, strict=True), start=end))
             end += size
-        wanted = Keys(random.integers(-3, 4, 12), random.integers(0, 30, 12), random.integers(0, 30, 12))
+        wanted = ProbeKeys(random.integers(-3, 4, 12), random.integers(0, 30, 12), random.integers(0, 30, 12))
         floor = int(random.integers(-5, 25))
         expected = [
             (place, row, max(latest, time), min(before, deadline))
@@ -58,15 +57,15 @@ import json, sys
 import numpy as np
 import pyarrow as pa
 from thalweg.kernels import compile_kernels, compiled
-from thalweg.mjoin import Cell, Input, JoinQuery, Time
+from thalweg.mjoin import Cell, Input, JoinQuery, TimeWindow
 
 if sys.argv[1] == "compiled":
-    compile_kernels()
+    compile_kernels("mjoin")
 random = np.random.default_rng(0)
 schema = pa.schema([("key", pa.int64()), ("at", pa.int64())])
 names = ("A", "B", "C")
 query = JoinQuery(
-    tuple(Input(name, schema, "at", Time(300)) for name in names),
+    tuple(Input(name, schema, "at", TimeWindow(300)) for name in names),
     (frozenset((name, "key") for name in names),),
     select=tuple((name, "at", name) for name in names),
 )
@@ -88,7 +87,6 @@ def answers(mode: str) -> list[object]:
     return found
 
 
-@pytest.mark.timeout(120)
 def test_numpy_and_compiled_kernels_agree() -> None:
     plain, compiled = answers("plain"), answers("compiled")
     assert plain[:2] == [False, False]  # a short-lived worker never even imports Numba

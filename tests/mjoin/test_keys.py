@@ -35,7 +35,9 @@ KINDS: list[tuple[pa.DataType, st.SearchStrategy[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "values"), KINDS, ids=lambda one: str(one) if isinstance(one, pa.DataType) else "")
+@pytest.mark.parametrize(
+    ("kind", "values"), KINDS, ids=lambda value: str(value) if isinstance(value, pa.DataType) else ""
+)
 def test_codes_are_equal_where_values_are(kind: pa.DataType, values: st.SearchStrategy[Any]) -> None:
     @given(st.lists(values, max_size=20), st.integers(0, 3))
     def check(chosen: list[Any], skipped: int) -> None:
@@ -43,9 +45,9 @@ def test_codes_are_equal_where_values_are(kind: pa.DataType, values: st.SearchSt
             context.prec = 60
             array = pa.array([*chosen[:skipped], *chosen], kind)[min(skipped, len(chosen)) :]  # with an offset
         numbers = codes(array).tolist()
-        alike = [None if one != one else one for one in array.to_pylist()]  # noqa: PLR0124 - NaN equals NaN
-        for one, number in zip(alike, numbers, strict=True):
-            assert [one == other for other in alike] == [number == other for other in numbers]
+        alike = [None if value != value else value for value in array.to_pylist()]  # noqa: PLR0124 - NaN equals NaN
+        for value, number in zip(alike, numbers, strict=True):
+            assert [value == other for other in alike] == [number == other for other in numbers]
         assert equal(array, array).all()
 
     check()
@@ -61,9 +63,9 @@ def test_long_types_are_hashed_and_compared_in_the_end() -> None:
 
 
 def test_several_codes_depend_on_their_order() -> None:
-    one, other = np.array([1, 2]), np.array([2, 1])
-    assert len({*combined([one, other]).tolist(), *combined([other, one]).tolist()}) == 2
-    assert combined([one]) is one
+    left, right = np.array([1, 2]), np.array([2, 1])
+    assert len({*combined([left, right]).tolist(), *combined([right, left]).tolist()}) == 2
+    assert combined([left]) is left
 
 
 def test_what_cannot_be_a_key_is_refused() -> None:

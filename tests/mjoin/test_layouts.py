@@ -1,4 +1,4 @@
-"""Cells with heavy values split, by layouts that change, together give what one cell gives: each result once."""
+"""Cells with heavy values split, by layouts that change, together give the results of a single cell, each once."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thalweg.mjoin import BEGINNING, Cell, Input, JoinQuery, Time
+from thalweg.mjoin import BEGINNING, Cell, Input, JoinQuery, TimeWindow
 from thalweg.mjoin.catch_up import catch_up
-from thalweg.mjoin.layouts import PLAIN, Heavy, Living, parts
+from thalweg.mjoin.layouts import PLAIN, ActiveLayouts, HeavyValue, split_by_cells
 from thalweg.mjoin.marks import ALWAYS, ELSEWHERE, counted_here, mark, together
 from thalweg.mjoin.shares import Shares, choose_shares
 from thalweg.ordering.types import Integers
@@ -32,10 +32,10 @@ Output = Literal["append", "changelog"]
 
 
 def query_of(graph: str, output: Output = "append", table: str = "") -> JoinQuery:
-    classes = [frozenset((text[0], text[2]) for text in one) for one in GRAPHS[graph]]
-    names = sorted({name for one in classes for name, _ in one})
+    classes = [frozenset((text[0], text[2]) for text in equal) for equal in GRAPHS[graph]]
+    names = sorted({name for equal in classes for name, _ in equal})
     schema = pa.schema([("x", pa.int64()), ("y", pa.int64()), ("id", pa.int64()), ("t", pa.int64())])
-    windows = dict(zip(names, (Time(25), Time(40), Time(7)), strict=False))
+    windows = dict(zip(names, (TimeWindow(25), TimeWindow(40), TimeWindow(7)), strict=False))
     return JoinQuery(
         tuple(Input(name, schema) if name == table else Input(name, schema, "t", windows[name]) for name in names),
         tuple(classes),
@@ -50,7 +50,7 @@ def shares_of(query: JoinQuery, cells: int, table: str = "") -> Shares:
 
 
 def hashes_of(query: JoinQuery, shares: Shares, name: str, rows: pa.RecordBatch) -> dict[int, Integers]:
-    own = {number: one[0] for number, one in query.key_columns[name].items() if shares.sizes[number] > 1}
+    own = {number: columns[0] for number, columns in query.key_columns[name].items() if shares.sizes[number] > 1}
     return {number: HASHES[rows[column].to_numpy()] for number, column in own.items()}
 
 
@@ -58,21 +58,21 @@ def any_rows(random: np.random.Generator, schema: pa.Schema, at: int, most: int 
     size = int(random.integers(0, most))
     keys = [np.where(random.random(size) < 0.5, 0, random.integers(0, KEYS, size)) for _ in "xy"]
     columns = [*keys, random.integers(0, 10**9, size), at + random.integers(-STEP, STEP, size)]
-    return pa.record_batch([pa.array(one, pa.int64()) for one in columns], schema=schema)
+    return pa.record_batch([pa.array(column, pa.int64()) for column in columns], schema=schema)
 
 
-def any_heavy(random: np.random.Generator, query: JoinQuery, shares: Shares, table: str) -> tuple[Heavy, ...]:
-    """Some heavy values, mostly the one that is."""
+def any_heavy(random: np.random.Generator, query: JoinQuery, shares: Shares, table: str) -> tuple[HeavyValue, ...]:
+    """Some values to split, mostly the frequent value."""
     return tuple(
-        Heavy(number, int(HASHES[key]), str(random.choice(sorted({name for name, _ in one} - {table}))))
-        for number, one in enumerate(query.equalities)
+        HeavyValue(number, int(HASHES[key]), str(random.choice(sorted({name for name, _ in equal} - {table}))))
+        for number, equal in enumerate(query.equalities)
         for key in range(KEYS)
         if shares.sizes[number] > 1 and random.random() < (0.7 if key == 0 else 0.1)
     )
 
 
 class Grid:
-    """All cells of a join, each with its state and two workers that step it, one of which may have to catch up."""
+    """All cells of a join, each with its state and two workers that step it and catch up with each other."""
 
     def __init__(self, query: JoinQuery, shares: Shares, table: str) -> None:
         self.query, self.shares, self.table = query, shares, table
@@ -89,12 +89,12 @@ class Grid:
             self.cells[number][worker] = Cell.load(self.query, state, watermark)
         else:
             known = self.known[number][worker]
-            missing = {one: data for one, data in state.items() if one not in known}
+            missing = {segment: data for segment, data in state.items() if segment not in known}
             catch_up(self.cells[number][worker], known & state.keys(), missing, watermark)
         return worker
 
     def step(
-        self, batches: dict[str, pa.RecordBatch], watermark: int, living: Living, random: np.random.Generator
+        self, batches: dict[str, pa.RecordBatch], watermark: int, layouts: ActiveLayouts, random: np.random.Generator
     ) -> list[pa.RecordBatch]:
         arrivals: list[dict[str, list[pa.RecordBatch]]] = [{} for _ in self.cells]
         for name, batch in batches.items():
@@ -102,13 +102,15 @@ class Grid:
                 for cell, own in enumerate(arrivals):
                     own[name] = [mark(batch, ALWAYS | (ELSEWHERE if cell else 0))]
                 continue
-            for cells, rows in parts(living, self.shares, name, hashes_of(self.query, self.shares, name, batch), batch):
+            for cells, rows in split_by_cells(
+                layouts, self.shares, name, hashes_of(self.query, self.shares, name, batch), batch
+            ):
                 for cell in cells:
                     arrivals[cell].setdefault(name, []).append(rows)
         results = []
         for number, own in enumerate(arrivals):
             if not own and self.query.output == "append":
-                continue  # what expires there matters to nobody
+                continue  # no result depends on rows that expire there
             worker = self.worker(number, random)
             given_rows = {name: together(several, self.query.input(name).schema) for name, several in own.items()}
             step = self.cells[number][worker].step(given_rows, watermark)
@@ -138,24 +140,24 @@ def test_each_result_comes_once_whatever_the_layouts(
     query = query_of(graph, output, table)
     random, shares = np.random.default_rng(seed), shares_of(query, cells, table)
     alone, grid = Cell(query), Grid(query, shares, table)
-    living, sent, deadlines, watermark = PLAIN, Counter[str](), [BEGINNING, BEGINNING], BEGINNING
-    for number in range(12):
+    layouts, sent, deadlines, watermark = PLAIN, Counter[str](), [BEGINNING, BEGINNING], BEGINNING
+    for number in range(8):
         batches = {
-            one.name: any_rows(random, one.schema, number * STEP)
-            for one in query.inputs
-            if (one.time and random.random() < 0.8) or (one.name == table and not number)
+            source.name: any_rows(random, source.schema, number * STEP)
+            for source in query.inputs
+            if (source.time and random.random() < 0.8) or (source.name == table and not number)
         }
         sent.update({name: batch.num_rows for name, batch in batches.items()})
         for name, batch in batches.items():
             window = query.input(name).window
-            if isinstance(window, Time) and batch.num_rows:
+            if isinstance(window, TimeWindow) and batch.num_rows:
                 deadlines[1] = max(deadlines[1], max(batch["t"].to_pylist()) + window.microseconds)
         expected = alone.step(batches, watermark)
-        assert rows_of(grid.step(batches, watermark, living, random)) == rows_of([expected.results])
+        assert rows_of(grid.step(batches, watermark, layouts, random)) == rows_of([expected.results])
         watermark = max(watermark, number * STEP - int(random.choice([STEP, 2 * STEP])))
-        if living.before is not None and watermark >= deadlines[0]:
-            living = replace(living, before=None)
-        if living.before is None and random.random() < 0.6:
-            living = Living(living.generation + 1, any_heavy(random, query, shares, table), living.heavy)
+        if layouts.before is not None and watermark >= deadlines[0]:
+            layouts = replace(layouts, before=None)
+        if layouts.before is None and random.random() < 0.6:
+            layouts = ActiveLayouts(layouts.generation + 1, any_heavy(random, query, shares, table), layouts.heavy)
             deadlines = [deadlines[1], BEGINNING]
     assert grid.counted == +sent

@@ -1,4 +1,4 @@
-"""A step gives its results in parts of bounded size, which together are what it gives at once."""
+"""A step gives its results in parts of bounded size, which together are its results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from thalweg.mjoin import Cell, Input, JoinQuery, Time
+from thalweg.mjoin import Cell, Input, JoinQuery, TimeWindow
 from thalweg.mjoin import cell as cell_module
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("text", pa.string())])
@@ -17,7 +17,7 @@ SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("text", pa.string())]
 
 def query_of(output: Literal["append", "changelog"]) -> JoinQuery:
     return JoinQuery(
-        tuple(Input(name, SCHEMA, "t", Time(30)) for name in "ABC"),
+        tuple(Input(name, SCHEMA, "t", TimeWindow(30)) for name in "ABC"),
         (frozenset((name, "k") for name in "ABC"),),
         select=(("A", "t", "a"), ("B", "text", "b"), ("C", "t", "c")),
         output=output,
@@ -25,8 +25,8 @@ def query_of(output: Literal["append", "changelog"]) -> JoinQuery:
 
 
 def rows(random: np.random.Generator, at: int) -> pa.RecordBatch:
-    size = int(random.integers(0, 60))
-    texts = [str(one) * 20 for one in random.integers(0, 10, size)]
+    size = int(random.integers(0, 16))
+    texts = [str(number) * 20 for number in random.integers(0, 10, size)]
     return pa.record_batch([random.integers(0, 4, size), at + random.integers(0, 10, size), texts], schema=SCHEMA)
 
 
@@ -44,12 +44,14 @@ def test_parts_are_bounded_and_all_of_it(
     cell, most, state = Cell(query), 0, dict[int, bytes]()
     for step, arrivals in enumerate(steps):
         parts = list(cell.parts(arrivals, 10 * step - 10))
-        assert not any(one.added or one.removed or one.late for one in parts[:-1])
-        found = Counter(str(row) for one in parts for row in one.results.to_pylist())
+        assert not any(part.added or part.removed or part.late for part in parts[:-1])
+        found = Counter(str(row) for part in parts for row in part.results.to_pylist())
         assert found == Counter(map(str, expected[step].results.to_pylist()))
         assert parts[-1].statistics.results == expected[step].results.num_rows == found.total()
-        most = max(most, *(one.results.num_rows for one in parts[bool(not step) :]), 0)
-        state = {one: data for one, data in state.items() if one not in parts[-1].removed} | dict(parts[-1].added)
+        most = max(most, *(part.results.num_rows for part in parts[bool(not step) :]), 0)
+        state = {number: data for number, data in state.items() if number not in parts[-1].removed} | dict(
+            parts[-1].added
+        )
     assert most <= max(part_bytes // 30, 7)  # a result has at least 30 bytes
     again = Cell.load(query, state, 60)
     assert again.step({}, 70).results.num_rows == whole[0].step({}, 70).results.num_rows

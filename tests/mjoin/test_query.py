@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from thalweg.mjoin import Count, Input, JoinQuery, Residual, Time
+from thalweg.mjoin import CountWindow, Input, JoinQuery, Residual, TimeWindow
 
 SCHEMA = pa.schema([("key", pa.int64()), ("name", pa.string()), ("at", pa.int64())])
-A, B, C = (Input(name, SCHEMA, "at", Time(10)) for name in "ABC")
+A, B, C = (Input(name, SCHEMA, "at", TimeWindow(10)) for name in "ABC")
 ALL = frozenset((name, "key") for name in "ABC")
 SELECT = (("A", "key", "key"),)
 
@@ -32,7 +32,7 @@ SELECT = (("A", "key", "key"),)
             "a column is in two classes of equal columns; make them one",
         ),
         (
-            {"inputs": (Input("A", SCHEMA, "at", Count(3)), B, Input("C", SCHEMA))},
+            {"inputs": (Input("A", SCHEMA, "at", CountWindow(3)), B, Input("C", SCHEMA))},
             "all inputs must be streams with one common key; use windows by time",
         ),
     ],
@@ -44,13 +44,13 @@ def test_what_makes_no_sense_is_refused(wrong: dict[str, Any], message: str) -> 
 
 def test_windows_and_times_are_checked() -> None:
     with pytest.raises(ValueError, match="for 1 to"):
-        Time(0)
+        TimeWindow(0)
     with pytest.raises(ValueError, match="1 row or more"):
-        Count(0)
+        CountWindow(0)
     with pytest.raises(ValueError, match=r"the time A\.name is of int64 microseconds, not string"):
         Input("A", SCHEMA, "name")
     with pytest.raises(ValueError, match="A has a window but no time"):
-        Input("A", SCHEMA, window=Time(1))
+        Input("A", SCHEMA, window=TimeWindow(1))
     with pytest.raises(ValueError, match="a residual's columns are of its inputs"):
         Residual(("A", "B"), (("A", "key"),), pc.is_valid)
 
@@ -59,7 +59,7 @@ def test_the_graph_has_all_equalities_that_follow() -> None:
     query = JoinQuery((A, B, C), (ALL, frozenset([("A", "name"), ("B", "name")])), select=SELECT)
     graph = query.graph({"A": 2.0, "B": 3.0, "C": 4.0}, {"A": 20.0, "B": 30.0, "C": 40.0}, {("A", "B"): 0.01})
     assert graph.sizes.tolist() == [20.0, 30.0, 40.0]
-    assert [str(one) for one in graph.predicates] == [
+    assert [str(predicate) for predicate in graph.predicates] == [
         "A.key = B.key",
         "A.name = B.name",
         "A.key = C.key",

@@ -14,7 +14,7 @@ NAMES = "ABCD"
 
 @st.composite
 def placements(draw: st.DrawFn) -> dict[str, frozenset[int]]:
-    """Inputs that know their place along some classes; every class has one."""
+    """Inputs that know their place along some classes; every class has an input."""
     classes = draw(st.integers(1, 3))
     several = {name: draw(st.frozensets(st.integers(0, classes - 1), min_size=1)) for name in NAMES}
     return several | {"A": several["A"] | {classes - 1}}

@@ -8,13 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from thalweg.mjoin import BEGINNING, Cell, Count, Input, JoinQuery, StateError, Time
-from thalweg.mjoin.segments import MAGIC, pack, unpack
+from thalweg.mjoin import BEGINNING, Cell, CountWindow, Input, JoinQuery, TimeWindow
+from thalweg.mjoin.segments import KIND, VERSION, pack_segment, unpack_segment
+from thalweg.sealed import SavedStateError, seal
 
 SCHEMA = pa.schema([("key", pa.int64()), ("at", pa.int64()), ("text", pa.string())])
 NAMES = ("A", "B")
 QUERY = JoinQuery(
-    tuple(Input(name, SCHEMA, "at", Time(1000)) for name in NAMES),
+    tuple(Input(name, SCHEMA, "at", TimeWindow(1000)) for name in NAMES),
     (frozenset((name, "key") for name in NAMES),),
     select=(("A", "key", "key"), ("A", "text", "a"), ("B", "text", "b")),
 )
@@ -54,11 +55,11 @@ def test_the_state_is_little_more_than_the_rows_of_the_windows() -> None:
 def test_segments_stay_few_however_small_the_steps() -> None:
     state, counts = run(Cell(QUERY), 600, 20, 2)
     assert max(counts) < 400  # of 1000 that a window has of each input
-    assert sum(unpack(QUERY, data)[1].num_rows for data in state.values()) < 2 * 20 * 510 * 1.2
+    assert sum(unpack_segment(QUERY, data)[1].num_rows for data in state.values()) < 2 * 20 * 510 * 1.2
     table = replace(QUERY, inputs=(Input("A", SCHEMA), *QUERY.inputs[1:]))
     cell, sizes = Cell(table), []
     random, numbers = np.random.default_rng(0), set[int]()
-    for _ in range(300):  # what never expires is merged without limit
+    for _ in range(300):  # segments that never expire are merged without limit
         done = cell.step({"A": rows(random, 5, 0, 1)}, 0)
         numbers = (numbers - set(done.removed)) | set(done.added)
         sizes.append(len(numbers))
@@ -68,12 +69,12 @@ def test_segments_stay_few_however_small_the_steps() -> None:
 def test_rows_ahead_of_their_time_do_not_keep_the_others() -> None:
     cell = Cell(QUERY)
     state, _ = run(cell, 200, 500, 100, ahead=True)
-    kept = sum(unpack(QUERY, data)[1].num_rows for data in state.values())
+    kept = sum(unpack_segment(QUERY, data)[1].num_rows for data in state.values())
     alive = 2 * (11 * 500 + 200)
     assert kept < 2.2 * alive
     again = Cell.load(QUERY, state, cell.watermark)
     batches = {name: rows(np.random.default_rng(1), 500, 20_000, 20_100) for name in NAMES}
-    before, after = (one.step(batches, 19_900).results.to_pylist() for one in (cell, again))
+    before, after = (each.step(batches, 19_900).results.to_pylist() for each in (cell, again))
     assert sorted(map(str, before)) == sorted(map(str, after))
 
 
@@ -89,42 +90,45 @@ def test_memory_stays_bounded_and_is_given_back() -> None:
 
 def test_another_query_is_refused() -> None:
     batch = rows(np.random.default_rng(0), 3, 0, 10)
-    data = pack(QUERY, "A", batch)
-    assert unpack(QUERY, data)[0] == "A"
-    assert unpack(QUERY, data)[1].equals(batch)
+    data = pack_segment(QUERY, "A", batch)
+    assert unpack_segment(QUERY, data)[0] == "A"
+    assert unpack_segment(QUERY, data)[1].equals(batch)
     first, second = QUERY.inputs
     others = (
-        replace(QUERY, inputs=(replace(first, window=Time(999)), second)),
+        replace(QUERY, inputs=(replace(first, window=TimeWindow(999)), second)),
         replace(QUERY, inputs=(replace(first, window=None), second)),
         replace(QUERY, inputs=(replace(first, schema=SCHEMA.append(pa.field("more", pa.int8()))), second)),
         replace(QUERY, inputs=(replace(first, schema=SCHEMA.set(2, pa.field("text", pa.large_string()))), second)),
         replace(QUERY, equalities=(frozenset([("A", "at"), ("B", "key")]),)),
     )
     for query in others:
-        with pytest.raises(StateError, match=r"another query.*restore them, or start"):
+        with pytest.raises(SavedStateError, match=r"another query.*restore them, or start"):
             Cell.load(query, {0: data}, None)
-    Cell.load(replace(QUERY, select=QUERY.select[:1], output="changelog"), {0: data}, None)  # what state does not hold
+    Cell.load(
+        replace(QUERY, select=QUERY.select[:1], output="changelog"), {0: data}, None
+    )  # which the state does not depend on
 
 
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda data: data[:0], "no state of a join"),
-        (lambda data: b"x" + data, "no state of a join"),
-        (lambda data: data[: len(MAGIC) + 4], "no state of a join"),
-        (lambda data: data.replace(MAGIC + b"\0\1", MAGIC + b"\0\2"), "format 2, and this version of Thalweg reads 1"),
+        (lambda data: data[:0], "no saved segment of a join"),
+        (lambda data: b"x" + data, "no saved segment of a join"),
+        (lambda _: b"thalweg join\0\1\0\0" + bytes(100), "no saved segment of a join, or one of an early version"),
+        (lambda data: data[:20], "no saved segment of a join"),
+        (lambda _: seal(KIND, VERSION + 1, b"A"), "has version 3, and this Thalweg reads version 2"),
         (lambda data: data[: len(data) // 2], "damaged"),
     ],
 )
 def test_damaged_state_is_refused(spoil: object, message: str) -> None:
     assert callable(spoil)
-    data = pack(QUERY, "A", rows(np.random.default_rng(0), 300, 0, 10))
-    with pytest.raises(StateError, match=message):
+    data = pack_segment(QUERY, "A", rows(np.random.default_rng(0), 300, 0, 10))
+    with pytest.raises(SavedStateError, match=f"{message}.*start the query with a new checkpoint"):
         Cell.load(QUERY, {0: spoil(data)}, None)
 
 
 def test_windows_by_count_take_all_rows_at_once_or_a_watermark_with_each_step() -> None:
-    query = replace(QUERY, inputs=tuple(replace(one, window=Count(1)) for one in QUERY.inputs))
+    query = replace(QUERY, inputs=tuple(replace(source, window=CountWindow(1)) for source in QUERY.inputs))
     columns = {"A": [[1, 1], [5, 6], ["x", "y"]], "B": [[1], [7], ["z"]]}
     batches = {name: pa.record_batch(each, schema=SCHEMA) for name, each in columns.items()}
     cell = Cell(query)

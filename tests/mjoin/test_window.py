@@ -1,4 +1,4 @@
-"""A window gives back what was put into it, of any type, while its rings go round and grow."""
+"""A window gives back the rows that were put into it, of any type, while its rings go round and grow."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from thalweg.mjoin import Input, JoinQuery, Time
+from thalweg.mjoin import Input, JoinQuery, TimeWindow
 from thalweg.mjoin.window import Window
 
 VALUES: list[tuple[pa.DataType, list[Any]]] = [
@@ -33,10 +33,12 @@ VALUES: list[tuple[pa.DataType, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "values"), VALUES, ids=lambda one: str(one) if isinstance(one, pa.DataType) else "")
+@pytest.mark.parametrize(
+    ("kind", "values"), VALUES, ids=lambda value: str(value) if isinstance(value, pa.DataType) else ""
+)
 def test_rows_come_back_as_they_went_in(kind: pa.DataType, values: list[Any]) -> None:
     schema = pa.schema([("key", pa.int64()), ("at", pa.int64()), ("value", kind)])
-    inputs = tuple(Input(name, schema, "at", Time(300)) for name in "AB")
+    inputs = tuple(Input(name, schema, "at", TimeWindow(300)) for name in "AB")
     window = Window(JoinQuery(inputs, (frozenset([("A", "key"), ("B", "key")]),), select=(("A", "key", "key"),)), "A")
     random, kept = np.random.default_rng(0), list[dict[str, Any]]()
     for step in range(40):

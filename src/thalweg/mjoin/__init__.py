@@ -7,20 +7,18 @@ q-aware-join-ordering-2009, section 2)
 from __future__ import annotations
 
 from thalweg.mjoin.cell import Cell, Statistics, Step
-from thalweg.mjoin.query import CHANGE, Count, Input, JoinQuery, Residual, Time
-from thalweg.mjoin.segments import StateError
+from thalweg.mjoin.query import CHANGE, CountWindow, Input, JoinQuery, Residual, TimeWindow
 from thalweg.mjoin.window import BEGINNING
 
 __all__ = [
     "BEGINNING",
     "CHANGE",
     "Cell",
-    "Count",
+    "CountWindow",
     "Input",
     "JoinQuery",
     "Residual",
-    "StateError",
     "Statistics",
     "Step",
-    "Time",
+    "TimeWindow",
 ]

@@ -1,10 +1,10 @@
-"""Chooses how the rows of each input of a cell probe the others, from what is measured while rows pass.
+"""Chooses how the rows of each input of a cell probe the others, from measures that are taken while rows pass.
 
 The drop-probing of a star is ordered by an ordering policy from joint drop masks, with a detector that notices when
-they are out of date (a-greedy-2004, section 8.1; bcs-change-detection-2012). All other orders, and those in which
+they are out of date (a-greedy-2004, section 8.1; bcs-change-detection-2012). All other orders, and the orders in which
 results are generated, are a planner's, from rates and selectivities (q-aware-join-ordering-2009). Drop-probing itself
 is left out where almost no row is dropped. Choices change only for a sure gain, and a change costs nothing: windows and
-indexes stay. What results are found does not depend on any of it.
+indexes stay. Results do not depend on any of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from thalweg.drift import Watched, detector
 from thalweg.joinorder import DropProbing, JoinGraph, Steady, planner
 from thalweg.joinorder.cost import probe_cost
 from thalweg.mjoin.measuring import Measures
-from thalweg.mjoin.probing import PASSED, PROBED, VISITED, Plan, Prober, plan
+from thalweg.mjoin.probing import PASSED, PROBED, VISITED, ProbePlan, Prober, plan_probes
 from thalweg.mjoin.query import JoinQuery
 from thalweg.mjoin.window import Segment
 from thalweg.ordering import POLICIES, Policy
@@ -29,13 +29,13 @@ from thalweg.registry import find
 if TYPE_CHECKING:
     from thalweg.mjoin.cell import Statistics
 
-PLANNED = 8  # steps after which orders are planned anew though nothing has moved: that takes milliseconds
+PLANNED = 8  # steps after which orders are planned anew though nothing has changed: that takes milliseconds
 AT_ONCE = 50_000  # combinations of rows that a plan must save an input in a step not to wait until the step has ended
 GAIN = 1.05  # of a plan, that makes it worth a closer look: as much as `Steady` wants
-SAVED = 0.1  # combinations for each new row that it must save at least: about a hundredth of what a row takes
-GAIN_OF_FEW = 1.5  # the same where only survivors of drop-probing are concerned
+SAVED = 0.1  # combinations for each new row that a plan must save at least: about a hundredth of the work for a row
+GAIN_OF_FEW = 1.5  # the gain where only survivors of drop-probing are concerned
 ALL_SURVIVE, MANY_SURVIVE = 0.9, 0.8  # share of rows that makes drop-probing pointless, and below which it is not
-LESS = 0.98  # of the probes that there are, for which a policy's order is taken: what it changes may hardly matter
+LESS = 0.98  # of the present probes, for which a policy's order is taken: a smaller change hardly matters
 LOGGED = 100  # switches that are remembered
 
 DropProbes: TypeAlias = Literal["auto"] | bool
@@ -48,18 +48,18 @@ class Switch:
 
     step: int
     input: str
-    what: str
+    kind: str  # of the change: "order", "drop-probing order", "drop-probing on" or "drop-probing off"
     before: Order
     after: Order
     reason: str
 
 
 @dataclass(frozen=True)
-class Choice:
+class OrderChoice:
     """How rows of an input probe."""
 
     order: Order
-    generation: Order  # the order in which results are made of what drop-probing has found
+    generation: Order  # the order in which results are made of the rows that drop-probing has left
     drops: bool  # whether there is drop-probing
 
 
@@ -93,9 +93,9 @@ class Adaptation:
         self._drops = dict.fromkeys(query.names, drop_probing is not False)
         self._forced: dict[str, Order] = {}
         self._step = 1  # the number of the step that is being made
-        self._planned_at = self._step - PLANNED  # and of that in which orders were last planned
-        self._plans: dict[str, Plan] = {}
-        self._choices: dict[str, Choice] = {}
+        self._planned_at = self._step - PLANNED  # the number of the step in which orders were last planned
+        self._plans: dict[str, ProbePlan] = {}
+        self._choices: dict[str, OrderChoice] = {}
         self.fix(orders or {})
 
     def fix(self, orders: Mapping[str, Order]) -> None:
@@ -104,15 +104,17 @@ class Adaptation:
             self.query.input(name)
             if sorted((name, *order)) != sorted(self.query.names):
                 raise ValueError(f"an order of {name} names each other input once, not {', '.join(order)}")
-            plan(self.query, name, order, order)  # it says if there is no way
+            plan_probes(self.query, name, order, order)  # raises an error if the order reaches an input too early
         self._forced |= {name: tuple(order) for name, order in orders.items()}
         self._choose()
 
-    def plan(self, name: str) -> Plan:
+    def plan(self, name: str) -> ProbePlan:
         """How rows of an input probe."""
         if name not in self._plans:
-            one = self._choices[name]
-            self._plans[name] = plan(self.query, name, one.order, one.generation, drop_probing=one.drops)
+            choice = self._choices[name]
+            self._plans[name] = plan_probes(
+                self.query, name, choice.order, choice.generation, drop_probing=choice.drops
+            )
         return self._plans[name]
 
     def sample(self, name: str, segment: Segment, floors: Mapping[str, int], statistics: Statistics) -> None:
@@ -121,33 +123,33 @@ class Adaptation:
             masks = self.measures.sample(name, segment, floors)
             if name in self._learners:
                 self._learners[name].update(masks[masks != 0])
-            if self.measures.moved and self._saved_by_planning(name) > AT_ONCE:
+            if self.measures.has_changed and self._saved_by_planning(name) > AT_ONCE:
                 self._observe()
-                self._report(statistics)  # what was counted is of the plans so far
+                self._report(statistics)  # the counts are of the plans so far
                 self._choose_anew(segment.rows, statistics)
 
     def finish(self, rows: Mapping[str, int], statistics: Statistics) -> None:
-        """Look at what a step has shown, choose anew if that pays, and report."""
+        """Learn from a step, choose anew if that pays, and report."""
         self._observe()
         self._report(statistics)
         self.measures.finish(rows)
         self._choose_anew(sum(rows.values()), statistics)
         self._step += 1
         self.switches.extend(statistics.switches)
-        statistics.orders = {name: one.order for name, one in self._choices.items()}
+        statistics.orders = {name: choice.order for name, choice in self._choices.items()}
         statistics.drop_probing = {name: self.plan(name).drops for name in self.query.names}
 
     def knowledge(self) -> dict[str, Any]:
-        """What has been learnt, as JSON has it."""
+        """The choices and measures, as plain values for JSON."""
         return {
-            "orders": {name: list(one.order) for name, one in self._choices.items()},
+            "orders": {name: list(choice.order) for name, choice in self._choices.items()},
             "planned": {name: list(order) for name, order in self._planned.items()},
             "drops": dict(self._drops),
             "measures": self.measures.knowledge(),
         }
 
     def learn(self, knowledge: Mapping[str, Any]) -> None:
-        """Begin with what a cell of the same query has learnt before."""
+        """Begin with the knowledge of a cell of the same query."""
         if self._is_fixed or not knowledge:
             return
         self.measures.learn(knowledge["measures"])
@@ -156,7 +158,7 @@ class Adaptation:
             self._drops = dict(knowledge["drops"])
         for name in self._learners:
             probing = self.measures.probings[name]
-            order = [probing.filters.index(one) for one in knowledge["orders"][name]]
+            order = [probing.filters.index(other) for other in knowledge["orders"][name]]
             self._learners[name] = self._learner(probing, order=order)
         self._choose()
 
@@ -168,15 +170,15 @@ class Adaptation:
         self._choices = {name: self._choice(name) for name in self.query.names}
         self._plans.clear()
 
-    def _choice(self, name: str) -> Choice:
-        """How rows of an input should probe by all that is known."""
+    def _choice(self, name: str) -> OrderChoice:
+        """How rows of an input should probe, by all measures."""
         drops = self._drops[name]
         if name in self._forced:
-            return Choice(self._forced[name], self._forced[name], drops)
+            return OrderChoice(self._forced[name], self._forced[name], drops)
         planned = self._planned[name]
         if name in self._learners and drops:
-            return Choice(self._learnt(name), planned, drops)
-        return Choice(planned, planned, drops)
+            return OrderChoice(self._learnt(name), planned, drops)
+        return OrderChoice(planned, planned, drops)
 
     def _choose_anew(self, rows: int, statistics: Statistics) -> None:
         graph = self._replanned(rows)
@@ -199,21 +201,21 @@ class Adaptation:
         return _cost(graph, name, self._planned[name]) - cost
 
     def _learnt(self, name: str) -> Order:
-        """The policy's order, or the present one if that is as good on the latest sample."""
+        """The policy's order, or the present order if that is as good on the latest sample."""
         learnt, present = self.measures.probings[name].order(self._learners[name]), self._choices.get(name)
         if present is None or not present.drops:
             return learnt
-        before, after = (self.measures.probes_a_row(name, one) for one in (present.order, learnt))
+        before, after = (self.measures.probes_a_row(name, order) for order in (present.order, learnt))
         return learnt if after < LESS * before else present.order
 
     def _replanned(self, rows: int) -> JoinGraph | None:
         """Plan orders anew if it is time; returns the graph that they are planned from."""
-        is_time = self.measures.moved or self._step >= self._planned_at + PLANNED
+        is_time = self.measures.has_changed or self._step >= self._planned_at + PLANNED
         if self._is_fixed or not self._is_measured or not rows or not is_time:
             return None
         graph = self.measures.graph
         if graph is not None:
-            self._planned_at, self.measures.moved = self._step, False
+            self._planned_at, self.measures.has_changed = self._step, False
             proposed, least = self._steady.planner.plan(graph), SAVED * sum(self.measures.rates.values())
             if any(
                 _cost(graph, name, self._planned[name])
@@ -225,26 +227,26 @@ class Adaptation:
         return graph
 
     def _reason(
-        self, name: str, present: Choice, wanted: Choice, graph: JoinGraph | None
+        self, name: str, present: OrderChoice, wanted: OrderChoice, graph: JoinGraph | None
     ) -> tuple[str, Order, Order, str]:
-        """What has changed, from what to what, and why."""
+        """The kind of a switch, the order before and after it, and its reason."""
         measures = self.measures
         if wanted.drops != present.drops:
-            what = f"drop-probing {'on' if wanted.drops else 'off'}"
-            return what, present.order, wanted.order, f"{measures.survivors(name):.0%} of rows survive all probes"
+            kind = f"drop-probing {'on' if wanted.drops else 'off'}"
+            return kind, present.order, wanted.order, f"{measures.survivors(name):.0%} of rows survive all probes"
         if name in self._learners and wanted.order != present.order:
-            first, second = (measures.probes_a_row(name, one.order) for one in (present, wanted))
-            reason = f"probes a row: {first:.3g} → {second:.3g} on the last {measures.masks[name].size} sampled rows"
+            before, after = (measures.probes_a_row(name, choice.order) for choice in (present, wanted))
+            reason = f"probes a row: {before:.3g} → {after:.3g} on the last {measures.masks[name].size} sampled rows"
             return "drop-probing order", present.order, wanted.order, reason
         costs = (
             "unknown"
             if graph is None
-            else " → ".join(f"{_cost(graph, name, one.generation):.3g}" for one in (present, wanted))
+            else " → ".join(f"{_cost(graph, name, choice.generation):.3g}" for choice in (present, wanted))
         )
         return "order", present.generation, wanted.generation, f"combinations of rows a step, as estimated: {costs}"
 
     def _observe(self) -> None:
-        """Show the policies what ordinary processing did, which sees abrupt changes before any sample does."""
+        """Show the policies the counts of ordinary processing, which sees abrupt changes before any sample does."""
         for name, learner in self._learners.items():
             seen, filters = np.zeros((3, learner.filters), np.int64), self.measures.probings[name].filters
             for place, probe in enumerate(self.plan(name).probes):
@@ -271,20 +273,20 @@ class Adaptation:
 
 
 def as_written(query: JoinQuery, name: str) -> Order:
-    """The other inputs in the order of the query, but none before one that it shares a key with."""
-    order, waiting = [name], [one for one in query.names if one != name]
+    """The other inputs in the order of the query, but each after an input that it shares a key with."""
+    order, waiting = [name], [other for other in query.names if other != name]
     near = {frozenset(pair) for pair in query.pairs}
     while waiting:
-        order.append(next(one for one in waiting if any(frozenset((one, each)) in near for each in order)))
+        order.append(next(other for other in waiting if any(frozenset((other, earlier)) in near for earlier in order)))
         waiting.remove(order[-1])
     return tuple(order[1:])
 
 
 def _cost(graph: JoinGraph, name: str, order: Order) -> float:
-    return probe_cost(graph, [graph.position(one) for one in (name, *order)])
+    return probe_cost(graph, [graph.position(each) for each in (name, *order)])
 
 
 def _is_star(probing: DropProbing) -> bool:
-    """Whether all inputs are reached directly or through one and the same, and nothing closes a cycle."""
+    """Whether all inputs are reached directly or through one and the same input, and nothing closes a cycle."""
     inner = set(probing.parents.values()) - {probing.stream}
     return len(inner) <= 1 and probing.graph.seen_from(probing.stream).acyclic

@@ -1,4 +1,4 @@
-"""Windows by count: which rows of a key are pushed out by which.
+"""Windows by count: when later rows of the same key push a row out.
 
 A row is in the window at T while fewer than k rows with its key have a time after its own and not after T. So its
 deadline is the time of the k-th row after it, once there is one; rows of one time share it, so that it does not depend
@@ -11,37 +11,40 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from thalweg.mjoin.index import Keys
+from thalweg.mjoin.index import ProbeKeys
 from thalweg.mjoin.keys import codes
-from thalweg.mjoin.query import Count
+from thalweg.mjoin.query import CountWindow
 from thalweg.mjoin.window import BEGINNING, FOREVER, Window
 from thalweg.ordering.types import Integers
 
 
 def count_deadlines(window: Window, new: pa.RecordBatch | None = None) -> Integers:
-    """The deadlines of new rows; those of the window's rows are set. Without new rows, just the latter, for all."""
+    """The deadlines of new rows; the deadlines of the window's rows with their keys are set.
+
+    Without new rows, the deadlines of all rows of the window are set.
+    """
     rows, (keys, times) = np.arange(window.start, window.end), np.empty((2, 0), np.int64)
-    if not isinstance(window.input.window, Count):
+    if not isinstance(window.input.window, CountWindow):
         return times
     [(number, columns)] = window.query.key_columns[window.input.name].items()
     if new is not None:
         keys, times = codes(new[columns[0]]), window.times(new)
         rows = _with_keys(window, number, np.unique(keys))
-    deadlines = pushed_out(
+    deadlines = push_out_times(
         np.concatenate([window.ring(number, rows), keys]),
         np.concatenate([window.ring("times", rows), times]),
         window.input.window.rows,
     )
-    # A deadline that is known stays, as some of the rows that it was made of may be gone.
+    # A deadline that is known stays, as some of the rows that it was computed from may be gone.
     window.set_deadlines(rows, np.minimum(deadlines[: rows.size], window.ring("deadlines", rows)))
     return deadlines[rows.size :]
 
 
-def pushed_out(keys: Integers, times: Integers, count: int) -> Integers:
+def push_out_times(keys: Integers, times: Integers, count: int) -> Integers:
     """For each row the time of the row with its key that is so many after it in time, or forever.
 
-    >>> deadlines = pushed_out(np.array([7, 7, 8, 7, 7]), np.array([1, 5, 5, 9, 5]), 2)
-    >>> [one if one < FOREVER else None for one in deadlines.tolist()]
+    >>> deadlines = push_out_times(np.array([7, 7, 8, 7, 7]), np.array([1, 5, 5, 9, 5]), 2)
+    >>> [deadline if deadline < FOREVER else None for deadline in deadlines.tolist()]
     [5, None, None, None, None]
     """
     if not keys.size:
@@ -62,6 +65,6 @@ def pushed_out(keys: Integers, times: Integers, count: int) -> Integers:
 def _with_keys(window: Window, number: int, keys: Integers) -> Integers:
     """The numbers of the window's rows with some keys."""
     index = window.index((number,))
-    wanted = Keys(keys, np.full(keys.size, BEGINNING), np.full(keys.size, FOREVER))
-    found = [one.rows for one in index.matches(wanted, index.newest(keys), window.start, BEGINNING)]
-    return np.concatenate([np.empty(0, np.int64), *found])
+    wanted = ProbeKeys(keys, np.full(keys.size, BEGINNING), np.full(keys.size, FOREVER))
+    blocks = index.matches(wanted, index.newest(keys), window.start, BEGINNING)
+    return np.concatenate([np.empty(0, np.int64), *(block.rows for block in blocks)])

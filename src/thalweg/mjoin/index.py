@@ -1,13 +1,13 @@
 """An index of a window's rows by key: a chained hash table over a ring of rows, to which rows are only ever appended.
 
 Rows have running numbers. The entry of a row is at its number modulo the ring's capacity, and holds key, time, deadline
-and the number of the next older row in its bucket. Chains run from new to old, so what is older than the window ends
+and the number of the next older row in its bucket. Chains run from new to old, so rows older than the window end
 them: rows expire by raising the number where the window starts, and nothing is ever unlinked. A row of a window matches
 if its key is equal and its window reaches the other rows of the result: with `latest` the greatest time among them
 and `before` their earliest deadline, ``latest < deadline`` and ``time < before``. Only rows with a deadline beyond the
 floor are in the window at all.
 
-Compiled kernels walk one chain after the other; the same in NumPy walks all chains at once, a row each at a time.
+Compiled kernels walk one chain after the other; the same in NumPy walks all chains at once, a row of each at a time.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ NONE = -1
 PLACE, AT, VISITED = range(3)
 
 
-class Keys(NamedTuple):
-    """What to look for: the keys of some rows, and what the deadlines and times of their matches have to be."""
+class ProbeKeys(NamedTuple):
+    """The keys of some rows to look for, and the bounds of the deadlines and times of their matches."""
 
     keys: Integers
     latest: Integers
     before: Integers
 
 
-class Found(NamedTuple):
-    """Matches: whose they are, the numbers of their rows, and both sides' greatest time and earliest deadline."""
+class Matches(NamedTuple):
+    """Rows that match: which key each belongs to, its number, and both sides' greatest time and earliest deadline."""
 
     origin: Integers
     rows: Integers
@@ -72,7 +72,7 @@ class Index:
         older = np.empty(keys.size, np.int64)
         older[order[1:]] = numbers[order[:-1]]
         older[order[is_first]] = self.heads[sorted_buckets[is_first]]
-        self.heads[buckets] = numbers  # of several in a bucket the last stays: NumPy assigns in order
+        self.heads[buckets] = numbers  # of several rows in a bucket the last stays: NumPy assigns in order
         self.entries[numbers & (self.entries.shape[0] - 1)] = np.stack([keys, times, deadlines, older], axis=1)
 
     def set_deadlines(self, places: Integers, deadlines: Integers) -> None:
@@ -83,7 +83,7 @@ class Index:
         """For each key, where its chain begins."""
         return self.heads[self._buckets(keys)]
 
-    def first(self, wanted: Keys, start: int, floor: int) -> Integers:
+    def first(self, wanted: ProbeKeys, start: int, floor: int) -> Integers:
         """For each key the number of the newest row that matches, or a number before the start."""
         at = self.newest(wanted.keys)
         if compiled(MJOIN):
@@ -91,13 +91,13 @@ class Index:
             return at
         going = np.flatnonzero(at >= start)
         while going.size:
-            matches, older = self._look(wanted, floor, going, at[going])
+            matches, older = self._compare(wanted, floor, going, at[going])
             going = going[~matches]
             at[going] = older[~matches]
             going = going[at[going] >= start]
         return at
 
-    def matches(self, wanted: Keys, at: Integers, start: int, floor: int) -> Iterator[Found]:
+    def matches(self, wanted: ProbeKeys, at: Integers, start: int, floor: int) -> Iterator[Matches]:
         """All matches of each key from a row of its chain on, in blocks."""
         if not wanted.keys.size:
             return
@@ -110,21 +110,21 @@ class Index:
             size *= 4
             found = _matches(self.entries, start, floor, *wanted, at, cursor, *block)
             if found:
-                yield Found(*block[:, :found])
+                yield Matches(*block[:, :found])
         self.visited += int(cursor[VISITED])
 
-    def _matches(self, wanted: Keys, at: Integers, start: int, floor: int) -> Iterator[Found]:
+    def _matches(self, wanted: ProbeKeys, at: Integers, start: int, floor: int) -> Iterator[Matches]:
         """The same as the kernel, in NumPy: a block for each step along the chains, joined while they are small."""
-        waiting, size = list[Found](), 0
+        waiting, size = list[Matches](), 0
         going = np.flatnonzero(at >= start)
         at = at[going]
         while going.size:
-            matches, older = self._look(wanted, floor, going, at)
+            matches, older = self._compare(wanted, floor, going, at)
             origin, rows = going[matches], at[matches]
             entries = self.entries[rows & (self.entries.shape[0] - 1)]
             latest = np.maximum(wanted.latest[origin], entries[:, TIME])
             before = np.minimum(wanted.before[origin], entries[:, DEADLINE])
-            waiting.append(Found(origin, rows, latest, before))
+            waiting.append(Matches(origin, rows, latest, before))
             size += rows.size
             if size > BLOCK:
                 yield joined(waiting)
@@ -134,27 +134,26 @@ class Index:
         if waiting:
             yield joined(waiting)
 
-    def _look(self, wanted: Keys, floor: int, which: Integers, rows: Integers) -> tuple[Booleans, Integers]:
-        """Whether rows match what some keys want, and which rows are next in their chains."""
+    def _compare(self, wanted: ProbeKeys, floor: int, places: Integers, rows: Integers) -> tuple[Booleans, Integers]:
+        """Whether rows match the keys at some places, and which rows are next in their chains."""
         self.visited += rows.size
         entries = self.entries[rows & (self.entries.shape[0] - 1)]
-        matches = entries[:, KEY] == wanted.keys[which]
-        matches &= np.maximum(wanted.latest[which], floor) < entries[:, DEADLINE]
-        matches &= entries[:, TIME] < wanted.before[which]
+        matches = entries[:, KEY] == wanted.keys[places]
+        matches &= np.maximum(wanted.latest[places], floor) < entries[:, DEADLINE]
+        matches &= entries[:, TIME] < wanted.before[places]
         return matches, entries[:, NEXT]
 
     def _buckets(self, keys: Integers) -> Integers:
         return ((keys.view(np.uint64) * GOLDEN) >> self._shift).view(np.int64)
 
 
-def joined(blocks: Iterable[Found]) -> Found:
-    """Blocks of matches as one."""
-    found = list(blocks)
-    if len(found) == 1:
-        return found[0]
-    return Found(
-        *(np.concatenate([np.empty(0, np.int64), *each]) for each in (zip(*found, strict=True) if found else [()] * 4))
-    )
+def joined(blocks: Iterable[Matches]) -> Matches:
+    """Blocks of matches as one block."""
+    blocks = list(blocks)
+    if len(blocks) == 1:
+        return blocks[0]
+    columns = zip(*blocks, strict=True) if blocks else [()] * len(Matches._fields)
+    return Matches(*(np.concatenate([np.empty(0, np.int64), *column]) for column in columns))
 
 
 @kernel
@@ -210,7 +209,7 @@ def _matches(
     latest_out: Integers,
     before_out: Integers,
 ) -> int:
-    """Write matches until there are no more or there is no more room; the cursor tells where to go on."""
+    """Write matches until there are no more or there is no more room; the cursor says where to go on."""
     mask, found, i, row, visited = entries.shape[0] - 1, 0, cursor[PLACE], cursor[AT], cursor[VISITED]
     while True:
         key, reach, limit = keys[i], latest[i], before[i]

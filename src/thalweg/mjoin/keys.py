@@ -19,7 +19,7 @@ __all__ = ["codes", "combined", "equal", "is_exact", "mixed"]
 
 
 def combined(columns: Sequence[Integers]) -> Integers:
-    """One number for several codes; of one code, itself."""
+    """One number for several codes; a single code stays as it is."""
     if len(columns) == 1:
         return columns[0]
     total = np.zeros(columns[0].size, np.uint64)

@@ -3,7 +3,7 @@
 A heavy value of a class of equal attributes has an input that is *spread*: its rows with that value go to a place along
 the class that a hash of the whole row gives. The other inputs that have the class are *copied* along it, for rows with
 that value. Each combination has exactly one row of the spread input, so it still meets in exactly one cell. All other
-rows go where the grid says. Knows nothing of who decides what is heavy.
+rows go where the grid says. This module does not decide which values are heavy.
 """
 
 from __future__ import annotations
@@ -22,105 +22,108 @@ from thalweg.mjoin.shares import Shares
 from thalweg.ordering.types import Booleans, Integers
 
 WORD = 64  # bits
-TURN = 7  # bits of a row's hash, between those that places along two classes begin with
+TURN = 7  # bits of a row's hash, between the bits that the places along two classes begin with
 
 
-class Heavy(NamedTuple):
+class HeavyValue(NamedTuple):
     """A value that is split."""
 
     number: int  # of its class of equal attributes
-    hashed: int  # its hash
-    spread: str  # the input whose rows with it are spread
+    hashed: int  # the hash of the value
+    spread: str  # the input whose rows with this value are spread
 
 
 @dataclass(frozen=True)
-class Living:
-    """The layouts that rows in windows were sent by: the newest, and the one before as long as rows of it are there.
+class ActiveLayouts:
+    """The layouts by which rows in windows were sent: the newest, and the previous one while rows of it are there.
 
-    >>> living = Living(3, (Heavy(0, 17, "A"),), before=())
-    >>> Living.from_json(living.to_json()) == living
+    >>> layouts = ActiveLayouts(3, (HeavyValue(0, 17, "A"),), before=())
+    >>> ActiveLayouts.from_json(layouts.to_json()) == layouts
     True
     """
 
     generation: int = 0
-    heavy: tuple[Heavy, ...] = ()
-    before: tuple[Heavy, ...] | None = None
+    heavy: tuple[HeavyValue, ...] = ()
+    before: tuple[HeavyValue, ...] | None = None  # the heavy values of the previous layout
 
     @property
     def mark(self) -> int:
-        """The mark of a row that goes to the same cells by all living layouts."""
+        """The mark of a row that goes to the same cells by all active layouts."""
         return self.generation * GENERATION
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON has it."""
-        before = None if self.before is None else [list(one) for one in self.before]
-        return {"generation": self.generation, "heavy": [list(one) for one in self.heavy], "before": before}
+        """The layouts as plain values for JSON."""
+        before = None if self.before is None else [list(value) for value in self.before]
+        return {"generation": self.generation, "heavy": [list(value) for value in self.heavy], "before": before}
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Living:
-        """What `to_json` made."""
-        before = None if found["before"] is None else tuple(Heavy(*one) for one in found["before"])
-        return cls(found["generation"], tuple(Heavy(*one) for one in found["heavy"]), before)
+    def from_json(cls, saved: Mapping[str, Any]) -> ActiveLayouts:
+        """The layouts that `to_json` was called on."""
+        before = None if saved["before"] is None else tuple(HeavyValue(*value) for value in saved["before"])
+        return cls(saved["generation"], tuple(HeavyValue(*value) for value in saved["heavy"]), before)
 
     def touches(self, hashes: Mapping[int, Integers], rows: int) -> Booleans:
         """Which rows do not simply go where the grid says, from the hashes of their attributes by class."""
-        found = np.zeros(rows, np.bool_)
+        touched = np.zeros(rows, np.bool_)
         for number, hashed in hashes.items():
-            found |= _among(hashed, (one for one in (*self.heavy, *(self.before or ())) if one.number == number))
-        return found
+            touched |= _among(
+                hashed, (value for value in (*self.heavy, *(self.before or ())) if value.number == number)
+            )
+        return touched
 
 
-PLAIN = Living()
+PLAIN = ActiveLayouts()  # no value has ever been split
 
 
-def parts(
-    living: Living, shares: Shares, name: str, hashes: Mapping[int, Integers], rows: pa.RecordBatch
+def split_by_cells(
+    layouts: ActiveLayouts, shares: Shares, name: str, hashes: Mapping[int, Integers], rows: pa.RecordBatch
 ) -> Iterator[tuple[list[int], pa.RecordBatch]]:
     """The rows of an input by the cells that they go to, marked.
 
     >>> grid = Shares((2,), {"A": frozenset([0]), "B": frozenset([0])})
     >>> rows, hashes = pa.record_batch({"key": [6, 7, 7]}), {0: np.array([6, 7, 7])}
-    >>> [(cells, each.to_pydict()) for cells, each in parts(PLAIN, grid, "B", hashes, rows)]
+    >>> [(cells, part.to_pydict()) for cells, part in split_by_cells(PLAIN, grid, "B", hashes, rows)]
     [([0], {'key': [6]}), ([1], {'key': [7, 7]})]
-    >>> split = Living(0, (Heavy(0, 7, "A"),))
-    >>> [(cells, each["key"].to_pylist()) for cells, each in parts(split, grid, "B", hashes, rows)]
+    >>> split = ActiveLayouts(0, (HeavyValue(0, 7, "A"),))
+    >>> [(cells, part["key"].to_pylist()) for cells, part in split_by_cells(split, grid, "B", hashes, rows)]
     [([0], [7, 7]), ([1], [7, 7]), ([0], [6])]
     """
-    touched = living.touches(hashes, rows.num_rows)
+    touched = layouts.touches(hashes, rows.num_rows)
     if touched.any():
         heavy, others = np.flatnonzero(touched), np.flatnonzero(~touched)
-        heavy_hashes = {one: each[heavy] for one, each in hashes.items()}
-        yield from _spread_out(living, shares, name, heavy_hashes, rows.take(pa.array(heavy)))
-        hashes, rows = {one: each[others] for one, each in hashes.items()}, rows.take(pa.array(others))
+        heavy_hashes = {number: hashed[heavy] for number, hashed in hashes.items()}
+        yield from _split_heavy_rows(layouts, shares, name, heavy_hashes, rows.take(pa.array(heavy)))
+        hashes = {number: hashed[others] for number, hashed in hashes.items()}
+        rows = rows.take(pa.array(others))
     cells = first_cells(hashes, shares, rows.num_rows)
-    for first, some in by_cell(rows, cells, shares.cells):
-        yield [first + offset for offset in shares.offsets(name)], mark(some, living.mark)
+    for first, part in by_cell(rows, cells, shares.cells):
+        yield [first + offset for offset in shares.offsets(name)], mark(part, layouts.mark)
 
 
-def _spread_out(
-    living: Living, shares: Shares, name: str, hashes: Mapping[int, Integers], rows: pa.RecordBatch
+def _split_heavy_rows(
+    layouts: ActiveLayouts, shares: Shares, name: str, hashes: Mapping[int, Integers], rows: pa.RecordBatch
 ) -> Iterator[tuple[list[int], pa.RecordBatch]]:
-    """The same for rows that have a heavy value."""
+    """The same as `split_by_cells`, for rows that have a heavy value."""
     scattered = row_hashes(rows)
-    first, numbers, cells = _places(living.heavy, shares, name, hashes, scattered)
+    first, numbers, cells = _places(layouts.heavy, shares, name, hashes, scattered)
     missing = np.zeros(cells.size, np.int64)
-    if living.before is not None:
-        _, numbers_before, cells_before = _places(living.before, shares, name, hashes, scattered)
+    if layouts.before is not None:
+        _, numbers_before, cells_before = _places(layouts.before, shares, name, hashes, scattered)
         now, before = numbers * shares.cells + cells, numbers_before * shares.cells + cells_before
         both = np.union1d(now, before)
         missing = NOT_NOW * ~np.isin(both, now) + NOT_BEFORE * ~np.isin(both, before)
         numbers, cells = np.divmod(both, shares.cells)
-    marks = living.mark + missing + ELSEWHERE * (cells != first[numbers])
+    marks = layouts.mark + missing + ELSEWHERE * (cells != first[numbers])
     order = np.argsort(cells, kind="stable")
-    for some in np.split(order, np.flatnonzero(np.diff(cells[order])) + 1):
-        yield [int(cells[some[0]])], mark(rows.take(pa.array(numbers[some])), marks[some])
+    for of_cell in np.split(order, np.flatnonzero(np.diff(cells[order])) + 1):
+        yield [int(cells[of_cell[0]])], mark(rows.take(pa.array(numbers[of_cell])), marks[of_cell])
 
 
 def row_hashes(rows: pa.RecordBatch) -> Integers:
-    """Hashes of whole rows: a task that is done again gives the same, in whatever order it gets them.
+    """Hashes of whole rows: a task that is repeated gives the same hashes, in whatever order it gets the rows.
 
-    >>> one, other, again = row_hashes(pa.record_batch({"a": [1, 2, 1], "b": ["x", None, "x"]})).tolist()
-    >>> one == again, one == other
+    >>> first, second, third = row_hashes(pa.record_batch({"a": [1, 2, 1], "b": ["x", None, "x"]})).tolist()
+    >>> first == third, first == second
     (True, False)
     """
     columns = [np.zeros(rows.num_rows, np.int64)]
@@ -133,31 +136,31 @@ def row_hashes(rows: pa.RecordBatch) -> Integers:
 
 
 def _places(
-    heavy: Sequence[Heavy], shares: Shares, name: str, hashes: Mapping[int, Integers], scattered: Integers
+    heavy: Sequence[HeavyValue], shares: Shares, name: str, hashes: Mapping[int, Integers], scattered: Integers
 ) -> tuple[Integers, Integers, Integers]:
     """By one layout: the first cell of each row, and all pairs of rows' numbers and cells."""
     first, copied = np.zeros(scattered.size, np.int64), np.zeros(scattered.size, np.int64)
     for number, hashed in hashes.items():
-        own = [one for one in heavy if one.number == number]
-        is_spread = _among(hashed, (one for one in own if one.spread == name))
-        is_copied = _among(hashed, (one for one in own if one.spread != name))
+        of_class = [value for value in heavy if value.number == number]
+        is_spread = _among(hashed, (value for value in of_class if value.spread == name))
+        is_copied = _among(hashed, (value for value in of_class if value.spread != name))
         place = np.where(is_spread, scattered >> TURN * number % WORD, hashed) % shares.sizes[number]
         first += np.where(is_copied, 0, place) * shares.strides[number]
         copied |= is_copied.astype(np.int64) << number
     numbers, cells = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for pattern in np.unique(copied).tolist():
-        also = frozenset(number for number in hashes if pattern >> number & 1)
-        offsets = np.array(shares.offsets(name, also))
-        some = np.flatnonzero(copied == pattern)
-        numbers.append(np.repeat(some, offsets.size))
-        cells.append(np.add.outer(first[some], offsets).ravel())
+        copied_along = frozenset(number for number in hashes if pattern >> number & 1)
+        offsets = np.array(shares.offsets(name, copied_along))
+        of_pattern = np.flatnonzero(copied == pattern)
+        numbers.append(np.repeat(of_pattern, offsets.size))
+        cells.append(np.add.outer(first[of_pattern], offsets).ravel())
     return first, np.concatenate(numbers), np.concatenate(cells)
 
 
-def _among(hashed: Integers, heavy: Iterable[Heavy]) -> Booleans:
-    """Which hashes are those of some heavy values."""
-    known = np.unique(np.array([one.hashed for one in heavy], np.int64))
+def _among(hashed: Integers, heavy: Iterable[HeavyValue]) -> Booleans:
+    """Which hashes are hashes of some heavy values."""
+    known = np.unique(np.array([value.hashed for value in heavy], np.int64))
     if not known.size:
         return np.zeros(hashed.size, np.bool_)
-    found: Booleans = known[np.searchsorted(known, hashed).clip(max=known.size - 1)] == hashed
-    return found
+    is_known: Booleans = known[np.searchsorted(known, hashed).clip(max=known.size - 1)] == hashed
+    return is_known

@@ -1,7 +1,7 @@
 """Rows as bytes, so that Spark moves few large values instead of many rows.
 
-The bytes are one record batch in Arrow's stream format. They live within one query: written by one task, read by the
-next; what is kept longer has a format of its own.
+The bytes are one record batch in Arrow's stream format. They live within one query: one task writes them, the next
+reads them. Rows that are kept longer are sealed (`thalweg.mjoin.segments`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,6 @@ def pack(batch: pa.RecordBatch) -> bytes:
 
 
 def unpack(data: bytes) -> pa.RecordBatch:
-    """What `pack` made bytes of; its columns lie in these bytes, nothing is copied."""
+    """The record batch that `pack` was given; its columns lie in these bytes, nothing is copied."""
     with pa.ipc.open_stream(data) as reader:
         return reader.read_next_batch()

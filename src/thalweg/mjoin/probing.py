@@ -1,10 +1,11 @@
 """Joins rows of one input with the windows of the others, in a given order of probes.
 
 *Drop-probing* first: an input that no later probe needs is asked only whether there is a match, and its matches are
-listed in the end, for rows that found one everywhere (a-greedy-2004, section 8.1; where the search stopped is
+listed in the end, for rows that found a match everywhere (a-greedy-2004, section 8.1; where the search stopped is
 remembered, so that nothing is done twice). An input that others are reached through is expanded at once. An input is
-always probed by all equalities with those that are expanded by then, so the equalities that close cycles are checked as
-early as can be. Without drop-probing every input is expanded in its turn. Row numbers are carried, never the rows.
+always probed by all equalities with the inputs that are expanded by then, so the equalities that close cycles are
+checked as early as can be. Without drop-probing every input is expanded in its turn. Row numbers are carried, never the
+rows.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow.compute as pc
 
-from thalweg.mjoin.index import Keys
+from thalweg.mjoin.index import Index, Matches, ProbeKeys
 from thalweg.mjoin.keys import combined
 from thalweg.mjoin.query import JoinQuery, Key, Residual
 from thalweg.mjoin.window import Window
@@ -26,7 +27,7 @@ PROBED, PASSED, VISITED = range(3)
 
 
 class Probe(NamedTuple):
-    """One probe of a plan."""
+    """A probe of a plan."""
 
     name: str  # the input whose window is probed
     key: Key  # by these classes of equal columns
@@ -37,7 +38,7 @@ class Probe(NamedTuple):
 
 
 @dataclass
-class Partial:
+class Combinations:
     """Combinations of rows that may become results."""
 
     rows: dict[str, Integers]  # numbers of rows by input
@@ -46,19 +47,23 @@ class Partial:
     codes: dict[int, Integers]  # of classes of equal columns
     stopped: dict[str, Integers] = field(default_factory=dict)  # where tests found a match
 
-    def take(self, places: Integers) -> Partial:
-        """Some of them."""
-        return Partial(
+    def take(self, places: Integers) -> Combinations:
+        """The combinations at some places."""
+        return self.extend(places, self.latest.take(places), self.before.take(places))
+
+    def extend(self, places: Integers, latest: Integers, before: Integers) -> Combinations:
+        """The combinations at some places, with other times and deadlines."""
+        return Combinations(
             {name: rows.take(places) for name, rows in self.rows.items()},
-            self.latest.take(places),
-            self.before.take(places),
+            latest,
+            before,
             {number: codes.take(places) for number, codes in self.codes.items()},
             {name: rows.take(places) for name, rows in self.stopped.items()},
         )
 
 
 @dataclass(frozen=True)
-class Plan:
+class ProbePlan:
     """The probes of an input's rows."""
 
     stream: str
@@ -68,50 +73,51 @@ class Plan:
     @property
     def drops(self) -> bool:
         """Whether there is any drop-probing."""
-        return any(one.is_test for one in self.probes)
+        return any(probe.is_test for probe in self.probes)
 
 
-def plan(
+def plan_probes(
     query: JoinQuery, stream: str, order: Sequence[str], generation: Sequence[str], *, drop_probing: bool = True
-) -> Plan:
+) -> ProbePlan:
     """The probes of an input's rows: drop-probing in one order, and the generation of results in another."""
     inner = _inner(query, stream, order) if drop_probing else set(order)
     tested = [name for name in order if name not in inner]
-    if len(tested) == 1:  # a test of the last one alone saves nothing
+    if len(tested) == 1:  # a test of the last input alone saves nothing
         inner, tested = set(order), []
     classes = {name: set(query.key_columns[name]) for name in query.names}
     known, expanded, by_test = set(classes[stream]), [stream], dict[str, Key]()
     probes: list[Probe] = []
-    for name in (*order, *(one for one in generation if one in tested)):
+    for name in (*order, *(name for name in generation if name in tested)):
         key = tuple(sorted(known & classes[name]))
         if name in tested and name not in by_test:
             by_test[name] = key
             probes.append(Probe(name, key, is_test=True))
             continue
         expanded.append(name)
-        residuals = tuple(one for one in query.residuals if name in one.inputs and set(one.inputs) <= set(expanded))
+        residuals = tuple(each for each in query.residuals if name in each.inputs and set(each.inputs) <= set(expanded))
         resumes = by_test.get(name) == key
         probes.append(Probe(name, key, is_test=False, resumes=resumes, residuals=residuals))
         known |= classes[name]
     # Codes are taken from the rows of the first input that has them, if a later probe needs them.
     taken = set(classes[stream])
-    for place, one in enumerate(probes):
-        if not one.is_test:
+    for place, probe in enumerate(probes):
+        if not probe.is_test:
             later = {number for other in probes[place + 1 :] for number in other.key}
-            probes[place] = one._replace(fetched=tuple(sorted(later & classes[one.name] - taken)))
-            taken |= classes[one.name]
-    needed = {number for one in probes for number in one.key}
-    return Plan(stream, tuple(probes), tuple(sorted(needed & classes[stream])))
+            probes[place] = probe._replace(fetched=tuple(sorted(later & classes[probe.name] - taken)))
+            taken |= classes[probe.name]
+    needed = {number for probe in probes for number in probe.key}
+    return ProbePlan(stream, tuple(probes), tuple(sorted(needed & classes[stream])))
 
 
 def _inner(query: JoinQuery, stream: str, order: Sequence[str]) -> set[str]:
-    """The inputs of an order that later ones are reached through."""
+    """The inputs of an order that later inputs are reached through."""
     classes = {name: set(query.key_columns[name]) for name in query.names}
     inner: set[str] = set()
     for place, name in enumerate(order):
-        before = [one for one in order[:place] if one in inner]
-        if not any(classes[name] & classes[one] for one in (stream, *before)):
-            through = [one for one in order[:place] if classes[name] & classes[one]]
+        earlier = order[:place]
+        expanded = [stream, *(other for other in earlier if other in inner)]
+        if not any(classes[name] & classes[other] for other in expanded):
+            through = [other for other in earlier if classes[name] & classes[other]]
             if not through:
                 raise ValueError(
                     f"the order {', '.join(order)} of {stream} reaches {name} before any input that it shares a key "
@@ -128,66 +134,93 @@ class Prober:
         self.query, self.windows = query, windows
         self.counts: dict[tuple[str, int], Integers] = {}  # by stream and place of the probe, since it was cleared
 
-    def run(self, plan: Plan, rows: Integers, floors: Mapping[str, int]) -> Iterator[Partial]:
+    def run(self, plan: ProbePlan, rows: Integers, floors: Mapping[str, int]) -> Iterator[Combinations]:
         """The results that rows of the plan's input are in, in blocks."""
         own = self.windows[plan.stream]
-        partial = Partial(
+        combinations = Combinations(
             {plan.stream: rows},
             own.ring("times", rows),
             own.ring("deadlines", rows),
             {number: own.ring(number, rows) for number in plan.needed},
         )
-        yield from self._run(plan, 0, partial, floors)
+        yield from self._run(plan, 0, combinations, floors)
 
-    def _run(self, plan: Plan, place: int, partial: Partial, floors: Mapping[str, int]) -> Iterator[Partial]:
-        if not partial.latest.size:
+    def _run(
+        self, plan: ProbePlan, place: int, combinations: Combinations, floors: Mapping[str, int]
+    ) -> Iterator[Combinations]:
+        """The results that combinations are in, by the probes from a place of the plan on."""
+        if not combinations.latest.size:
             return
         if place == len(plan.probes):
-            yield partial
+            yield combinations
             return
-        one = plan.probes[place]
-        window = self.windows[one.name]
-        index = window.index(one.key)
-        wanted = Keys(combined([partial.codes[number] for number in one.key]), partial.latest, partial.before)
+        probe = plan.probes[place]
+        index = self.windows[probe.name].index(probe.key)
+        codes = combined([combinations.codes[number] for number in probe.key])
+        wanted = ProbeKeys(codes, combinations.latest, combinations.before)
         counts = self.counts.setdefault((plan.stream, place), np.zeros(3, np.int64))
-        counts[PROBED] += partial.latest.size
-        before = index.visited
-        if one.is_test:
-            found = index.first(wanted, window.start, floors[one.name])
-            counts[VISITED] += index.visited - before
-            kept = found >= window.start
-            alive = np.flatnonzero(kept)
-            counts[PASSED] += alive.size
-            partial.stopped[one.name] = found
-            yield from self._run(plan, place + 1, partial if kept.all() else partial.take(alive), floors)
-            return
-        at = partial.stopped.pop(one.name, None)
-        if at is None or not one.resumes:
+        counts[PROBED] += combinations.latest.size
+        found = self._test if probe.is_test else self._expand
+        for larger in found(probe, index, wanted, combinations, floors[probe.name], counts):
+            yield from self._run(plan, place + 1, larger, floors)
+
+    def _test(
+        self,
+        probe: Probe,
+        index: Index,
+        wanted: ProbeKeys,
+        combinations: Combinations,
+        floor: int,
+        counts: Integers,
+    ) -> Iterator[Combinations]:
+        """The combinations that have a match."""
+        before, start = index.visited, self.windows[probe.name].start
+        first = index.first(wanted, start, floor)
+        counts[VISITED] += index.visited - before
+        has_match = first >= start
+        alive = np.flatnonzero(has_match)
+        counts[PASSED] += alive.size
+        combinations.stopped[probe.name] = first
+        yield combinations if has_match.all() else combinations.take(alive)
+
+    def _expand(
+        self,
+        probe: Probe,
+        index: Index,
+        wanted: ProbeKeys,
+        combinations: Combinations,
+        floor: int,
+        counts: Integers,
+    ) -> Iterator[Combinations]:
+        """The combinations with each of their matches, in blocks."""
+        before, window = index.visited, self.windows[probe.name]
+        at = combinations.stopped.pop(probe.name, None)
+        if at is None or not probe.resumes:
             at = index.newest(wanted.keys)
-        for block in index.matches(wanted, at, window.start, floors[one.name]):
-            larger = Partial(
-                {name: each.take(block.origin) for name, each in partial.rows.items()},
-                block.latest,
-                block.before,
-                {number: each.take(block.origin) for number, each in partial.codes.items()},
-                {name: each.take(block.origin) for name, each in partial.stopped.items()},
-            )
-            larger.rows[one.name] = block.rows
-            if len(one.key) > 1:  # the key is a hash of several
-                same = np.logical_and.reduce(
-                    [window.ring(number, block.rows) == larger.codes[number] for number in one.key]
-                )
-                larger = larger if same.all() else larger.take(np.flatnonzero(same))
-            for residual in one.residuals:
-                larger = larger.take(np.flatnonzero(self._holds(residual, larger)))
-            for number in one.fetched:
-                larger.codes[number] = window.ring(number, larger.rows[one.name])
+        for block in index.matches(wanted, at, window.start, floor):
+            larger = self._with_matches(probe, combinations, block)
             counts[PASSED] += larger.latest.size
             counts[VISITED] += index.visited - before
             before = index.visited
-            yield from self._run(plan, place + 1, larger, floors)
+            yield larger
         counts[VISITED] += index.visited - before
 
-    def _holds(self, residual: Residual, partial: Partial) -> Booleans:
-        columns = (self.windows[name].take(partial.rows[name], column) for name, column in residual.columns)
+    def _with_matches(self, probe: Probe, combinations: Combinations, block: Matches) -> Combinations:
+        """Combinations with a block of matches, for which all conditions hold that can be tested by now."""
+        window = self.windows[probe.name]
+        larger = combinations.extend(block.origin, block.latest, block.before)
+        larger.rows[probe.name] = block.rows
+        if len(probe.key) > 1:  # the key is a hash of several
+            same = np.logical_and.reduce(
+                [window.ring(number, block.rows) == larger.codes[number] for number in probe.key]
+            )
+            larger = larger if same.all() else larger.take(np.flatnonzero(same))
+        for residual in probe.residuals:
+            larger = larger.take(np.flatnonzero(self._holds(residual, larger)))
+        for number in probe.fetched:
+            larger.codes[number] = window.ring(number, larger.rows[probe.name])
+        return larger
+
+    def _holds(self, residual: Residual, combinations: Combinations) -> Booleans:
+        columns = (self.windows[name].take(combinations.rows[name], column) for name, column in residual.columns)
         return pc.fill_null(residual.test(*columns), False).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]  # noqa: FBT003 - Arrow's signature

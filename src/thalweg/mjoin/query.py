@@ -1,15 +1,13 @@
-"""What a multi-way window join is asked for: inputs with windows, conditions, and the columns of the result.
+"""The question that a multi-way window join answers: inputs with windows, conditions, and the columns of the result.
 
-Knows nothing of how the join is run, nor where rows come from. Times are whole microseconds.
+This module knows nothing of how the join is run, nor where rows come from. Times are whole microseconds.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
 from itertools import combinations
 from typing import Literal
 
@@ -18,8 +16,8 @@ import pyarrow as pa
 from thalweg.joinorder import JoinGraph, JoinPredicate, JoinStream
 from thalweg.joinorder.graph import DEFAULT_SELECTIVITY
 from thalweg.joinorder.text import Attribute, Equality
+from thalweg.sealed import short_digest
 
-DIGEST = 16  # bytes
 LONGEST = 1 << 60  # microseconds of a window: some 36,000 years
 CHANGE = "change"  # the column of a changelog that is 1 or -1
 Key = tuple[int, ...]  # the numbers of some classes of equal columns, ascending
@@ -27,7 +25,7 @@ Pair = tuple[str, str]  # two inputs, in the order of the query
 
 
 @dataclass(frozen=True)
-class Time:
+class TimeWindow:
     """A window by time: a row is in it for so many microseconds."""
 
     microseconds: int
@@ -36,9 +34,12 @@ class Time:
         if not 1 <= self.microseconds <= LONGEST:
             raise ValueError(f"a window lasts for 1 to {LONGEST} microseconds, not {self.microseconds}")
 
+    def __str__(self) -> str:
+        return f"{self.microseconds} microseconds"
+
 
 @dataclass(frozen=True)
-class Count:
+class CountWindow:
     """A window by count: a row is in it until so many later rows with its key have come."""
 
     rows: int
@@ -47,19 +48,22 @@ class Count:
         if self.rows < 1:
             raise ValueError(f"a window holds 1 row or more, not {self.rows}")
 
+    def __str__(self) -> str:
+        return f"{self.rows} rows"
+
 
 @dataclass(frozen=True)
 class Input:
     """A stream, or a table: an input without time, whose rows never expire.
 
-    The schema has just the columns that keys, residuals, time and the result need; `time` names one of int64
-    microseconds.
+    The schema has just the columns that keys, residuals, time and the result need; `time` names a column of
+    int64 microseconds.
     """
 
     name: str
     schema: pa.Schema
     time: str | None = None
-    window: Time | Count | None = None
+    window: TimeWindow | CountWindow | None = None
 
     def __post_init__(self) -> None:
         if self.time is not None:
@@ -98,7 +102,7 @@ class JoinQuery:
 
     >>> schema = pa.schema([("key", pa.int64()), ("at", pa.int64())])
     >>> query = JoinQuery(
-    ...     inputs=tuple(Input(name, schema, "at", Time(10)) for name in "ABC"),
+    ...     inputs=tuple(Input(name, schema, "at", TimeWindow(10)) for name in "ABC"),
     ...     equalities=(frozenset([("A", "key"), ("B", "key"), ("C", "key")]),),
     ...     select=(("A", "key", "key"), ("A", "at", "a"), ("C", "at", "c")),
     ... )
@@ -124,21 +128,21 @@ class JoinQuery:
             raise ValueError(f"the output is 'append' or 'changelog', not {self.output!r}")
         if not self.select:
             raise ValueError("select at least one column: (input, column, name in the result)")
-        used = [
-            *(each for one in self.equalities for each in one),
-            *((name, column) for name, column, _ in self.select),
-        ]
-        for name, column in (*used, *(each for one in self.residuals for each in one.columns)):
+        keys = [column for equal in self.equalities for column in equal]
+        selected = [(name, column) for name, column, _ in self.select]
+        compared = [column for residual in self.residuals for column in residual.columns]
+        for name, column in (*keys, *selected, *compared):
             self.input(name).column(column)
-        for one in self.equalities:
-            types = {self.input(name).schema.field(column).type for name, column in one}
+        for equal in self.equalities:
+            types = {self.input(name).schema.field(column).type for name, column in equal}
             if len(types) > 1:
-                raise ValueError(f"{_listed(one)} are of types {', '.join(sorted(map(str, types)))}; cast them to one")
-        if len({each for one in self.equalities for each in one}) < sum(map(len, self.equalities)):
+                listed = ", ".join(f"{name}.{column}" for name, column in sorted(equal))
+                raise ValueError(f"{listed} are of types {', '.join(sorted(map(str, types)))}; cast them to one")
+        if len(set(keys)) < len(keys):
             raise ValueError("a column is in two classes of equal columns; make them one class")
         if not self.graph().connected:
-            raise ValueError("the equalities do not connect all inputs; add those that are missing")
-        if self.counts and not (self.common and all(one.time for one in self.inputs)):
+            raise ValueError("the equalities do not connect all inputs; add the missing ones")
+        if self.has_count_windows and not (self.has_common_key and all(each.time for each in self.inputs)):
             raise ValueError(
                 "a window by count is of rows with one key: all inputs must be streams with one common key; "
                 "use windows by time"
@@ -147,40 +151,40 @@ class JoinQuery:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The inputs' names."""
-        return tuple(one.name for one in self.inputs)
+        return tuple(each.name for each in self.inputs)
 
     def input(self, name: str) -> Input:
         """An input by its name."""
-        for one in self.inputs:
-            if one.name == name:
-                return one
+        for each in self.inputs:
+            if each.name == name:
+                return each
         raise ValueError(f"there is no input {name!r}; there are {', '.join(self.names)}")
 
     @cached_property
-    def counts(self) -> bool:
+    def has_count_windows(self) -> bool:
         """Whether some window is by count."""
-        return any(isinstance(one.window, Count) for one in self.inputs)
+        return any(isinstance(each.window, CountWindow) for each in self.inputs)
 
     @cached_property
-    def common(self) -> bool:
-        """Whether all equalities are those of one key that all inputs have."""
+    def has_common_key(self) -> bool:
+        """Whether all equalities are of a single key that all inputs have."""
         return len(self.equalities) == 1 and len({name for name, _ in self.equalities[0]}) == len(self.inputs)
 
     @cached_property
     def key_columns(self) -> dict[str, dict[int, tuple[str, ...]]]:
         """For each input, the classes of equal columns that it is in, by number, with its columns in them."""
-        found: dict[str, dict[int, tuple[str, ...]]] = {name: {} for name in self.names}
-        for number, one in enumerate(self.equalities):
-            for name, column in sorted(one):
-                found[name][number] = (*found[name].get(number, ()), column)
-        return found
+        columns: dict[str, dict[int, tuple[str, ...]]] = {name: {} for name in self.names}
+        for number, equal in enumerate(self.equalities):
+            for name, column in sorted(equal):
+                columns[name][number] = (*columns[name].get(number, ()), column)
+        return columns
 
     @cached_property
     def pairs(self) -> dict[Pair, Key]:
         """The inputs that equalities connect, with the classes of equal columns that both are in."""
         shared = {
-            (one, other): tuple(sorted(set(self.key_columns[one]) & set(self.key_columns[other])))
-            for one, other in combinations(self.names, 2)
+            (left, right): tuple(sorted(set(self.key_columns[left]) & set(self.key_columns[right])))
+            for left, right in combinations(self.names, 2)
         }
         return {pair: key for pair, key in shared.items() if key}
 
@@ -196,14 +200,14 @@ class JoinQuery:
         sizes: Mapping[str, float] | None = None,
         selectivities: Mapping[Pair, float] | None = None,
     ) -> JoinGraph:
-        """The join graph, with what is known: rows of each input a step and in its window, shares of matching pairs."""
+        """The join graph, as far as it is known: rows of each input a step and in its window, and selectivities."""
         streams = []
         for name in self.names:
             rate = (rates or {}).get(name, 1.0)
             streams.append(JoinStream(name, rate, (sizes or {}).get(name, rate) / rate))
         predicates = []
         for (left, right), key in self.pairs.items():
-            # What is known is of all equalities between the two; each has its part in it.
+            # The selectivity is that of all equalities between the two; each has its part in it.
             share = (selectivities or {}).get((left, right), DEFAULT_SELECTIVITY ** len(key)) ** (1.0 / len(key))
             for number in key:
                 ends = sorted(Attribute(name, self.key_columns[name][number][0]) for name in (left, right))
@@ -214,14 +218,11 @@ class JoinQuery:
         return JoinGraph(tuple(streams), tuple(predicates))
 
     @cached_property
-    def digests(self) -> dict[str, bytes]:
-        """For each input, a digest of what its state depends on."""
-        described = {
-            one.name: [one.name, str(one.schema), one.time, str(one.window), list(self.key_columns[one.name].items())]
-            for one in self.inputs
+    def digests(self) -> dict[str, str]:
+        """For each input, a digest of everything that the meaning of its saved rows depends on."""
+        return {
+            each.name: short_digest(
+                [each.name, str(each.schema), str(each.time), str(each.window), str(self.key_columns[each.name])]
+            )
+            for each in self.inputs
         }
-        return {name: sha256(json.dumps(one).encode()).digest()[:DIGEST] for name, one in described.items()}
-
-
-def _listed(columns: frozenset[tuple[str, str]]) -> str:
-    return ", ".join(f"{name}.{column}" for name, column in sorted(columns))

@@ -1,53 +1,33 @@
-"""Segments of state as bytes: Arrow IPC behind a magic, the version of the format and a digest of the input.
+"""Segments of a cell's state as bytes: rows of one input, sealed with the input's name and a digest of its meaning.
 
-What cannot be read for sure is refused: state that is misread would give wrong results, silently.
+A segment that cannot be read for sure is refused: state that is misread would give wrong results, silently.
 """
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-from thalweg.mjoin.query import DIGEST, JoinQuery
+from thalweg.mjoin.pack import pack, unpack
+from thalweg.mjoin.query import JoinQuery
+from thalweg.sealed import SavedStateError, seal, unseal
 
-MAGIC = b"thalweg join"
-VERSION = 1
-HEADER = len(MAGIC) + 2 + 2 + DIGEST  # the version and the number of the input take two each
-
-
-class StateError(ValueError):
-    """State that does not suit the query, or is no state at all."""
+KIND = "segment of a join"
+VERSION = 2  # 1 had a framing of its own
+NEW_CHECKPOINT = "start the query with a new checkpoint"
 
 
-def pack(query: JoinQuery, name: str, rows: pa.RecordBatch) -> bytes:
+def pack_segment(query: JoinQuery, name: str, rows: pa.RecordBatch) -> bytes:
     """Rows of an input as bytes."""
-    sink = pa.BufferOutputStream()
-    sink.write(MAGIC)
-    sink.write(VERSION.to_bytes(2, "big"))
-    sink.write(query.names.index(name).to_bytes(2, "big"))
-    sink.write(query.digests[name])
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_batch(rows)
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+    return seal(KIND, VERSION, name.encode(), query.digests[name].encode(), pack(rows))
 
 
-def unpack(query: JoinQuery, data: bytes) -> tuple[str, pa.RecordBatch]:
-    """The name of an input, and rows of it."""
-    if data[: len(MAGIC)] != MAGIC or len(data) < HEADER:
-        raise StateError("this is no state of a join; start the query with a new checkpoint")
-    numbers = data[len(MAGIC) :]
-    version, number = int.from_bytes(numbers[:2], "big"), int.from_bytes(numbers[2:4], "big")
-    if version != VERSION:
-        raise StateError(
-            f"the state has format {version}, and this version of Thalweg reads {VERSION}; run the version that wrote "
-            f"it, or start the query with a new checkpoint"
-        )
-    if number >= len(query.inputs) or data[HEADER - DIGEST : HEADER] != query.digests[query.names[number]]:
-        raise StateError(
+def unpack_segment(query: JoinQuery, data: bytes) -> tuple[str, pa.RecordBatch]:
+    """The name of an input and its rows that `pack_segment` was given, or a `SavedStateError` that says why not."""
+    name_text, digest, rows = unseal(KIND, VERSION, data, NEW_CHECKPOINT)
+    name = name_text.decode()
+    if name not in query.names or digest.decode() != query.digests[name]:
+        raise SavedStateError(
             "the state was written by another query: an input's name, columns, types, keys, time or window differ; "
-            "restore them, or start the query with a new checkpoint"
+            f"restore them, or {NEW_CHECKPOINT}"
         )
-    try:
-        with pa.ipc.open_stream(pa.py_buffer(data)[HEADER:]) as reader:
-            return query.names[number], reader.read_next_batch()
-    except (pa.ArrowInvalid, StopIteration, OSError) as error:
-        raise StateError(f"the state is damaged ({error}); restore the checkpoint, or start with a new one") from error
+    return name, unpack(rows)

@@ -2,7 +2,7 @@
 
 Cells form a grid with a dimension for each class of equal attributes (the hypercube, or shares, of one-round
 multi-way joins). A row knows its place along the classes it has an attribute of, and is copied along the others. Where
-one class covers all inputs it takes all cells and nothing is copied. Knows no rows: only how many there are.
+one class covers all inputs it takes all cells and nothing is copied. This module knows numbers of rows, and no rows.
 """
 
 from __future__ import annotations
@@ -41,19 +41,21 @@ class Shares:
         return math.prod(size for place, size in enumerate(self.sizes) if place not in self.placed_by[name])
 
     def offsets(self, name: str, copied: frozenset[int] = frozenset()) -> tuple[int, ...]:
-        """How far from the first cell of a row the others are; the first is 0.
+        """How far from the first cell of a row its cells are; the first offset is 0.
 
-        A row that is copied along some classes although it has attributes of them has more.
+        A row that is copied along some classes although it has attributes of them has more cells.
 
         >>> Shares((2, 3), {"A": frozenset([0]), "C": frozenset([1])}).offsets("C")
         (0, 3)
         """
         own = self.placed_by[name] - copied
         free = [range(size) if place not in own else [0] for place, size in enumerate(self.sizes)]
-        return tuple(sum(at * stride for at, stride in zip(each, self.strides, strict=True)) for each in product(*free))
+        return tuple(
+            sum(place * stride for place, stride in zip(places, self.strides, strict=True)) for places in product(*free)
+        )
 
     def is_first(self, name: str, cell: int) -> bool:
-        """Whether a cell is the first of those that its rows of an input go to: what is counted once is counted there.
+        """Whether a cell is the first of the cells that its rows of an input go to: rows are counted there.
 
         >>> grid = Shares((2, 3), {"A": frozenset([0]), "C": frozenset([1])})
         >>> [cell for cell in range(6) if grid.is_first("C", cell)]
@@ -73,9 +75,9 @@ def choose_shares(placed_by: Mapping[str, frozenset[int]], rates: Mapping[str, f
     placed_by
         For each input, the classes that it has an attribute of.
     rates
-        How many rows of each input there are, relative to the others; 0 for what is not sent through the network.
+        How many rows of each input there are, relative to the others; 0 for inputs that are not sent.
     cells
-        How many cells there shall be.
+        The number of cells.
 
     Examples
     --------
@@ -87,13 +89,13 @@ def choose_shares(placed_by: Mapping[str, frozenset[int]], rates: Mapping[str, f
     >>> choose_shares(chain, {"A": 9, "B": 1, "C": 1}, 4).sizes
     (4, 1)
     """
-    classes = max((1 + max(each, default=-1) for each in placed_by.values()), default=0)
+    classes = max((1 + max(numbers, default=-1) for numbers in placed_by.values()), default=0)
 
     def sent(sizes: tuple[int, ...]) -> float:
         grid = Shares(sizes, placed_by)
         return sum(rates[name] * grid.copies(name) for name in placed_by)
 
-    # Of grids that send as much, the most even one: a key with few values then still fills its cells.
+    # Of grids that send as many rows, the most even grid: a key with few values then still fills its cells.
     best = min(_factorisations(cells, classes), key=lambda sizes: (sent(sizes), max(sizes), sizes))
     return Shares(best, dict(placed_by))
 
@@ -107,7 +109,7 @@ def _factorisations(number: int, parts: int) -> Iterator[tuple[int, ...]]:
     if parts == 1:
         yield (number,)
         return
-    for first in (one for one in range(1, number + 1) if number % one == 0):
+    for first in (factor for factor in range(1, number + 1) if number % factor == 0):
         for rest in _factorisations(number // first, parts - 1):
             yield (first, *rest)
 
@@ -122,7 +124,7 @@ def replication(shares: Shares, rates: Mapping[str, float]) -> float:
 
 
 def labels(cells: int) -> Sequence[int]:
-    """Numbers for cells that Spark's hash spreads evenly over as many partitions, one in each.
+    """Numbers for cells that Spark's hash spreads evenly over as many partitions, a cell in each.
 
     Spark puts key `k` into partition `murmur3(k) mod partitions`, which would leave some cores idle and give others
     two of the cells 0, 1, 2, ...

@@ -1,9 +1,9 @@
 """Decides which values are heavy, and when the layout changes, from samples of the rows that are sent.
 
-A value is heavy when the rows that have it are more than what each place along its class should have of all rows: its
-place then has about twice its share. It stops being so when they are less than half of that. The layout changes only
-when all rows in windows were sent by the newest; as long as there are others, the next change waits. Knows no rows and
-no files.
+A value is heavy when its rows are more than the fair share of all rows that each place along its class should have: its
+place then has about twice its share. The value is light again when its rows are less than half of that. The layout
+changes only when all rows in windows were sent by the newest layout; as long as there are other rows, the next change
+waits. This module knows no rows and no files.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from thalweg.mjoin.layouts import PLAIN, Heavy, Living
+from thalweg.mjoin.layouts import PLAIN, ActiveLayouts, HeavyValue
 from thalweg.mjoin.shares import Shares
 from thalweg.mjoin.window import BEGINNING, FOREVER
 from thalweg.ordering.types import Integers
 
 SAMPLE = 1024  # rows of a task that are looked at
-REPORTED = 16  # values of a class that a task tells of
+REPORTED = 16  # values of a class that a task reports
 HEAVY = 1.0  # of the fair share of a place along the class: more makes a value heavy,
 LIGHT = 0.5  # and less than this makes it light again
 CLEARLY_MORE = 2.0  # times the rows of the spread input, that another must have to be spread instead
@@ -28,117 +28,153 @@ LEAST_ROWS = 1000  # that must have come lately: of fewer, no cell has much to d
 KEPT = 0.5  # of what was counted before is remembered, a micro-batch later
 
 
-def frequent(hashed: Integers) -> dict[int, float]:
+def frequent_values(hashed: Integers) -> dict[int, float]:
     """The most frequent of some hashes, and about how often each comes.
 
-    >>> frequent(np.array([5, 6, 5, 7, 5, 6]))
+    >>> frequent_values(np.array([5, 6, 5, 7, 5, 6]))
     {5: 3.0, 6: 2.0}
     """
-    if hashed.size > SAMPLE:  # by chance, for data may be periodic; but the same whenever a task is done again
+    if hashed.size > SAMPLE:  # by chance, for data may be periodic; but the same sample whenever a task is repeated
         sample = hashed[np.random.default_rng(hashed.size).integers(0, hashed.size, SAMPLE)]
     else:
         sample = hashed
     values, counts = np.unique(sample, return_counts=True)
     top = np.argsort(-counts, kind="stable")[:REPORTED]
     scale = hashed.size / max(sample.size, 1)
-    return {int(values[one]): float(counts[one] * scale) for one in top.tolist() if counts[one] > 1}
+    return {int(values[place]): float(counts[place] * scale) for place in top.tolist() if counts[place] > 1}
 
 
 @dataclass(frozen=True)
-class Report:
-    """What a task tells of the rows of an input that it has sent."""
+class SkewReport:
+    """What a task reports of the rows of an input that it has sent.
+
+    >>> first, second = SkewReport("A", 5, 30, {0: {7: 2.0}}), SkewReport("A", 1, 20, {0: {7: 1.0, 8: 1.0}})
+    >>> first.add(second)
+    SkewReport(name='A', rows=6, deadline=30, frequent={0: {7: 3.0, 8: 1.0}})
+    """
 
     name: str
     rows: int = 0
-    deadline: int = BEGINNING  # the latest of these rows
+    deadline: int = BEGINNING  # the latest deadline of these rows
     frequent: Mapping[int, Mapping[int, float]] = field(default_factory=dict)  # rows of frequent values, by class
+
+    def add(self, other: SkewReport) -> SkewReport:
+        """The report of the rows of both reports."""
+        frequent = {number: dict(counts) for number, counts in self.frequent.items()}
+        for number, counts in other.frequent.items():
+            total = frequent.setdefault(number, {})
+            for hashed, count in counts.items():
+                total[hashed] = total.get(hashed, 0.0) + count
+        return SkewReport(self.name, self.rows + other.rows, max(self.deadline, other.deadline), frequent)
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain values for JSON."""
+        return {"name": self.name, "rows": self.rows, "deadline": self.deadline, "frequent": _text_keys(self.frequent)}
+
+    @classmethod
+    def from_json(cls, saved: Mapping[str, Any]) -> SkewReport:
+        """The report that `to_json` was called on."""
+        return cls(saved["name"], saved["rows"], saved["deadline"], _number_keys(saved["frequent"]))
 
 
 @dataclass(frozen=True)
-class Ledger:
+class SkewStatistics:
     """What is known of the rows that have been sent, after a micro-batch."""
 
-    living: Living = PLAIN  # by which the rows of the last micro-batch were sent
-    deadline: int = BEGINNING  # the latest of rows that were sent by the newest layout
-    deadline_before: int = BEGINNING  # and by those before
+    layouts: ActiveLayouts = PLAIN  # by which the rows of the last micro-batch were sent
+    deadline: int = BEGINNING  # the latest deadline of rows that were sent by the newest layout
+    deadline_before: int = BEGINNING  # and of rows that were sent by earlier layouts
     rows: Mapping[str, float] = field(default_factory=dict)  # lately, by input
     values: Mapping[int, Mapping[int, Mapping[str, float]]] = field(default_factory=dict)  # by class, hash and input
 
-    def after(self, living: Living, reports: Iterable[Report], shares: Shares) -> Ledger:
+    def after(self, layouts: ActiveLayouts, reports: Iterable[SkewReport], shares: Shares) -> SkewStatistics:
         """What is known when some more rows have been sent."""
-        several = list(reports)
-        newer = living.generation > self.living.generation
-        deadline = max([BEGINNING if newer else self.deadline, *(one.deadline for one in several)])
-        rows = {name: KEPT * each for name, each in self.rows.items()}
+        reports = list(reports)
+        is_newer = layouts.generation > self.layouts.generation
+        deadline = max([BEGINNING if is_newer else self.deadline, *(report.deadline for report in reports)])
+        rows = {name: KEPT * count for name, count in self.rows.items()}
         values = {
-            number: {hashed: {name: KEPT * each for name, each in one.items()} for hashed, one in by_hash.items()}
+            number: {
+                hashed: {name: KEPT * count for name, count in by_input.items()} for hashed, by_input in by_hash.items()
+            }
             for number, by_hash in self.values.items()
         }
-        for report in several:
+        for report in reports:
             rows[report.name] = rows.get(report.name, 0.0) + report.rows
-            for number, found in report.frequent.items():
-                for hashed, count in found.items():
-                    own = values.setdefault(number, {}).setdefault(hashed, {})
-                    own[report.name] = own.get(report.name, 0.0) + count
-        known = Ledger(living, deadline, self.deadline if newer else self.deadline_before, rows, values)
-        kept = {
+            for number, counts in report.frequent.items():
+                for hashed, count in counts.items():
+                    by_input = values.setdefault(number, {}).setdefault(hashed, {})
+                    by_input[report.name] = by_input.get(report.name, 0.0) + count
+        deadline_before = self.deadline if is_newer else self.deadline_before
+        known = SkewStatistics(layouts, deadline, deadline_before, rows, values)
+        frequent = {
             number: {
-                hashed: one for hashed, one in by_hash.items() if known.load(number, hashed, shares) > LIGHT * KEPT
+                hashed: by_input
+                for hashed, by_input in by_hash.items()
+                if known.load(number, hashed, shares) > LIGHT * KEPT
             }
             for number, by_hash in values.items()
         }
-        return Ledger(living, deadline, known.deadline_before, rows, kept)
+        return SkewStatistics(layouts, deadline, deadline_before, rows, frequent)
 
     def load(self, number: int, hashed: int, shares: Shares) -> float:
         """How many times the fair share of a place along its class the rows of a value are."""
-        total = sum(each for name, each in self.rows.items() if number in shares.placed_by[name])
+        total = sum(count for name, count in self.rows.items() if number in shares.placed_by[name])
         rows = sum(self.values.get(number, {}).get(hashed, {}).values())
         return rows * shares.sizes[number] / total if total else 0.0
 
-    def next(self, watermark: int, shares: Shares) -> Living:
+    def next_layouts(self, watermark: int, shares: Shares) -> ActiveLayouts:
         """The layouts of the next micro-batch, from the watermark of the last."""
-        living = self.living
-        if living.before is not None and watermark >= self.deadline_before:
-            living = Living(living.generation, living.heavy)
-        if living.before is None and self.deadline < FOREVER and sum(self.rows.values()) >= LEAST_ROWS:
-            heavy = self._heavy(shares)
-            if heavy != living.heavy:
-                return Living(living.generation + 1, heavy, before=living.heavy)
-        return living
+        layouts = self.layouts
+        if layouts.before is not None and watermark >= self.deadline_before:
+            layouts = ActiveLayouts(layouts.generation, layouts.heavy)
+        if layouts.before is None and self.deadline < FOREVER and sum(self.rows.values()) >= LEAST_ROWS:
+            heavy = self._heavy_values(shares)
+            if heavy != layouts.heavy:
+                return ActiveLayouts(layouts.generation + 1, heavy, before=layouts.heavy)
+        return layouts
 
-    def _heavy(self, shares: Shares) -> tuple[Heavy, ...]:
+    def _heavy_values(self, shares: Shares) -> tuple[HeavyValue, ...]:
         """The values to split."""
-        already = {(one.number, one.hashed): one.spread for one in self.living.heavy}
-        found = []
+        spread_now = {(value.number, value.hashed): value.spread for value in self.layouts.heavy}
+        heavy = []
         for number, by_hash in self.values.items():
-            loads = {hashed: self.load(number, hashed, shares) for hashed in by_hash}
-            heavy = [one for one in loads if loads[one] > (LIGHT if (number, one) in already else HEAVY)]
-            for hashed in heavy:
-                spread = max(sorted(by_hash[hashed]), key=by_hash[hashed].__getitem__)
-                before = already.get((number, hashed))
-                if before and by_hash[hashed][spread] <= CLEARLY_MORE * by_hash[hashed].get(before, 0.0):
-                    spread = before
-                found.append(Heavy(number, hashed, spread))
-        return tuple(sorted(found))
+            for hashed, by_input in by_hash.items():
+                present = spread_now.get((number, hashed))
+                if self.load(number, hashed, shares) <= (LIGHT if present else HEAVY):
+                    continue
+                spread = max(sorted(by_input), key=by_input.__getitem__)
+                if present and by_input[spread] <= CLEARLY_MORE * by_input.get(present, 0.0):
+                    spread = present
+                heavy.append(HeavyValue(number, hashed, spread))
+        return tuple(sorted(heavy))
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The statistics as plain values for JSON."""
         return {
-            "living": self.living.to_json(),
-            "deadlines": [self.deadline, self.deadline_before],
+            "layouts": self.layouts.to_json(),
+            "deadline": self.deadline,
+            "deadline_before": self.deadline_before,
             "rows": dict(self.rows),
-            "values": {
-                str(number): {str(hashed): dict(one) for hashed, one in by_hash.items()}
-                for number, by_hash in self.values.items()
-            },
+            "values": _text_keys(self.values),
         }
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Ledger:
-        """What `to_json` made."""
-        values = {
-            int(number): {int(hashed): one for hashed, one in by_hash.items()}
-            for number, by_hash in found["values"].items()
-        }
-        deadline, before = found["deadlines"]
-        return cls(Living.from_json(found["living"]), deadline, before, found["rows"], values)
+    def from_json(cls, saved: Mapping[str, Any]) -> SkewStatistics:
+        """The statistics that `to_json` was called on."""
+        layouts, values = ActiveLayouts.from_json(saved["layouts"]), _number_keys(saved["values"])
+        return cls(layouts, saved["deadline"], saved["deadline_before"], saved["rows"], values)
+
+
+def _text_keys(by_class: Mapping[int, Mapping[int, Any]]) -> dict[str, dict[str, Any]]:
+    """Keys of classes and hashes as JSON wants them."""
+    return {
+        str(number): {str(hashed): value for hashed, value in by_hash.items()} for number, by_hash in by_class.items()
+    }
+
+
+def _number_keys(by_class: Mapping[str, Mapping[str, Any]]) -> dict[int, dict[int, Any]]:
+    """The reverse of `_text_keys`."""
+    return {
+        int(number): {int(hashed): value for hashed, value in by_hash.items()} for number, by_hash in by_class.items()
+    }

@@ -1,10 +1,10 @@
-"""The window of one input: its rows in rings of columns, with indexes by key, in segments as they are in the state.
+"""The window of an input: its rows in rings of columns, with indexes by key, in segments as they are in the state.
 
-Rows have running numbers, and are at their number modulo the capacity in every ring; a full ring is replaced by one of
-twice the size. Rows are appended and never moved but for one case: where rows that are still needed keep many that are
-not, they are appended anew, so that the window takes at most about twice what its rows take. Segments are runs of rows
-that came together; whole segments leave the state when the last of their rows has expired. Small ones are merged, eight
-of a kind at a time, while the result is small beside the window, so that there are never many.
+Rows have running numbers, and are at their number modulo the capacity in every ring; a full ring is replaced by a ring
+of twice the size. Rows are appended and never moved but for one case: where rows that are still needed keep many rows
+that are not, they are appended anew, so that the window takes at most about twice the memory of its rows. Segments are
+runs of rows that came together; whole segments leave the state when the last of their rows has expired. Small segments
+are merged, eight of a kind at a time, while the result is small beside the window, so that there are never many.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from thalweg.mjoin.index import Index
 from thalweg.mjoin.keys import codes, combined, equal
 from thalweg.mjoin.marks import Marks, constant, mark, marks_of
-from thalweg.mjoin.query import Input, JoinQuery, Key, Time
+from thalweg.mjoin.query import Input, JoinQuery, Key, TimeWindow
 from thalweg.ordering.types import Integers
 
 FOREVER = 1 << 62  # later than any time
@@ -74,25 +74,25 @@ class Window:
         self.indexes: dict[Key, Index] = {}
         self._chunks: list[Chunk] = []
         self._capacity = LEAST_CAPACITY
-        self._keys = {one: columns[0] for one, columns in query.key_columns[name].items()}
-        self._fixed = {one.name: dtype for one in self.input.schema if (dtype := _dtype(one.type)) is not None}
+        self._keys = {number: columns[0] for number, columns in query.key_columns[name].items()}
+        self._fixed = {field.name: dtype for field in self.input.schema if (dtype := _dtype(field.type)) is not None}
         # Times, and keys that are their own codes, are in the rings of their columns.
         sources: list[tuple[str | int, str | None]] = [("times", self.input.time), *self._keys.items()]
-        self._same = {what: (column,) for what, column in sources if column and _is_code(self.input, column)}
-        numbers = (one for one in ("times", "deadlines", *self._keys) if one not in self._same)
+        self._column_rings = {ring: (column,) for ring, column in sources if column and _is_code(self.input, column)}
+        numbers = (ring for ring in ("times", "deadlines", *self._keys) if ring not in self._column_rings)
         self._rings: dict[Any, NDArray[Any]] = {
-            **{one: np.empty(LEAST_CAPACITY, np.int64) for one in numbers},
-            **{(one,): np.empty(LEAST_CAPACITY, dtype) for one, dtype in self._fixed.items()},
+            **{ring: np.empty(LEAST_CAPACITY, np.int64) for ring in numbers},
+            **{(name,): np.empty(LEAST_CAPACITY, dtype) for name, dtype in self._fixed.items()},
         }
 
     @property
     def bytes(self) -> int:
         """Memory that it takes."""
         rings, indexes = self._rings.values(), self.indexes.values()
-        long = sum(column.nbytes for one in self._chunks for column in one.columns.values())
+        long = sum(column.nbytes for chunk in self._chunks for column in chunk.columns.values())
         return sum(ring.nbytes for ring in rings) + sum(index.bytes for index in indexes) + int(long)
 
-    def keep(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+    def matchable(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The rows that can match anything: no key is NULL, and equal columns of the input itself are equal."""
         for columns in self.query.key_columns[self.input.name].values():
             for column in columns:
@@ -103,7 +103,7 @@ class Window:
         return rows
 
     def times(self, rows: pa.RecordBatch) -> Integers:
-        """The times of rows; those of a table are before all others."""
+        """The times of rows; rows of a table are before all others."""
         if self.input.time is None:
             return np.full(rows.num_rows, BEGINNING)
         return rows[self.input.time].to_numpy()  # type: ignore[no-any-return]
@@ -111,7 +111,7 @@ class Window:
     def deadlines(self, times: Integers) -> Integers:
         """When rows of some times expire, as far as that depends on nothing else."""
         window = self.input.window
-        return times + window.microseconds if isinstance(window, Time) else np.full(times.size, FOREVER)
+        return times + window.microseconds if isinstance(window, TimeWindow) else np.full(times.size, FOREVER)
 
     def append(self, rows: pa.RecordBatch, number: int | None, deadlines: Integers | None = None) -> Segment:
         """Add rows as a segment with a number."""
@@ -121,30 +121,30 @@ class Window:
         first, size = self.end, rows.num_rows
         if self.end - self.start + size > self._capacity:
             self._resize(self.end - self.start + size)
-        keys = {one: codes(rows[column]) for one, column in self._keys.items()}
+        keys = {number: codes(rows[column]) for number, column in self._keys.items()}
         numbers: list[tuple[str | int, Integers]] = [("times", times), ("deadlines", deadlines), *keys.items()]
-        for what, values in numbers:
-            if what not in self._same:
-                self._put(what, values)
+        for ring, values in numbers:
+            if ring not in self._column_rings:
+                self._put(ring, values)
         for name in self._fixed:
             self._put_column(name, rows[name])
         marks = marks_of(rows)
         self._put_marks(marks, size)
         self.end += size
         for key, index in self.indexes.items():
-            index.insert(first, combined([keys[one] for one in key]), times, deadlines)
+            index.insert(first, combined([keys[class_number] for class_number in key]), times, deadlines)
         earliest, latest = int(deadlines.min(initial=FOREVER)), int(deadlines.max(initial=BEGINNING))
         self._append_long(first, rows)
         self.segments.append(Segment(number, first, size, 0, earliest, latest, mark=constant(marks)))
         self.alive += size
         return self.segments[-1]
 
-    def ring(self, what: str | int, rows: Integers) -> Integers:
-        """Times, deadlines or the codes of a class, by the numbers of rows."""
-        return self._rings[self._same.get(what, what)].take(rows & (self._capacity - 1))
+    def ring(self, name: str | int, rows: Integers) -> Integers:
+        """Times, deadlines, marks or the codes of a class, by the numbers of rows."""
+        return self._rings[self._column_rings.get(name, name)].take(rows & (self._capacity - 1))
 
     def index(self, key: Key) -> Index:
-        """The index by some classes of equal columns, made when it is first asked for."""
+        """The index by some classes of equal columns, made when it is first needed."""
         if key not in self.indexes:
             self.indexes[key] = self._indexed(key)
         return self.indexes[key]
@@ -171,8 +171,8 @@ class Window:
 
     def expired(self, after: int, until: int) -> Integers:
         """The numbers of rows with a deadline after one time and not after another."""
-        found = [one.numbers for one in self.segments if one.latest > after and one.earliest <= until]
-        rows = np.concatenate([np.empty(0, np.int64), *found])
+        near = [each.numbers for each in self.segments if each.latest > after and each.earliest <= until]
+        rows = np.concatenate([np.empty(0, np.int64), *near])
         deadlines = self.ring("deadlines", rows)
         return rows[(deadlines > after) & (deadlines <= until)]
 
@@ -180,18 +180,18 @@ class Window:
         """Let go of segments whose rows have all expired; returns their numbers in the state."""
         gone = []
         self.alive = 0
-        for one in self.segments:
-            if one.latest <= watermark:
-                if one.number is not None:
-                    gone.append(one.number)
-                one.number, one.bytes = None, 0
-            elif one.earliest > watermark:
-                self.alive += one.rows
+        for segment in self.segments:
+            if segment.latest <= watermark:
+                if segment.number is not None:
+                    gone.append(segment.number)
+                segment.number, segment.bytes = None, 0
+            elif segment.earliest > watermark:
+                self.alive += segment.rows
             else:
-                self.alive += int(np.count_nonzero(self.ring("deadlines", one.numbers) > watermark))
+                self.alive += int(np.count_nonzero(self.ring("deadlines", segment.numbers) > watermark))
         while self.segments and self.segments[0].number is None:
             self.start += self.segments.pop(0).rows
-        self._chunks = [one for one in self._chunks if one.first + one.rows > self.start]
+        self._chunks = [chunk for chunk in self._chunks if chunk.first + chunk.rows > self.start]
         if self._capacity > SHRINK * max(self.end - self.start, LEAST_CAPACITY):
             self._resize(self.end - self.start)
         return gone
@@ -203,22 +203,22 @@ class Window:
         gone, kept = [], [np.empty(0, np.int64)]
         alive, start = 0, self.start
         while self.end - start + alive > HALF_WASTE * self.alive:
-            one = self.segments[len(kept) - 1]
-            kept.append(one.numbers[self.ring("deadlines", one.numbers) > watermark])
-            alive, start = alive + kept[-1].size, start + one.rows
-            gone += [] if one.number is None else [one.number]
+            segment = self.segments[len(kept) - 1]
+            kept.append(segment.numbers[self.ring("deadlines", segment.numbers) > watermark])
+            alive, start = alive + kept[-1].size, start + segment.rows
+            gone += [] if segment.number is None else [segment.number]
         rows = self.rows(np.concatenate(kept))
         del self.segments[: len(kept) - 1]
         self.start, self.alive = start, self.alive - rows.num_rows
         return gone, rows
 
     def merge(self) -> list[int]:
-        """Merge the newest segments if they are many; returns the numbers of those that are one now, the last."""
+        """Merge the newest segments if they are many; returns the numbers of the merged ones, which the last now is."""
         gone: list[int] = []
         while True:
             tail = self.segments[-MERGED:]
-            numbers = [one.number for one in tail if one.number is not None and one.tier == self.segments[-1].tier]
-            rows = sum(one.rows for one in tail)
+            numbers = [each.number for each in tail if each.number is not None and each.tier == tail[-1].tier]
+            rows = sum(each.rows for each in tail)
             if len(numbers) < MERGED or (self.input.window and rows * SHARE > self.alive):
                 return gone
             merged = Segment(
@@ -226,13 +226,13 @@ class Window:
                 tail[0].first,
                 rows,
                 tail[0].tier + 1,
-                min(one.earliest for one in tail),
-                max(one.latest for one in tail),
-                mark=tail[0].mark if len({one.mark for one in tail}) == 1 else None,
+                min(each.earliest for each in tail),
+                max(each.latest for each in tail),
+                mark=tail[0].mark if len({each.mark for each in tail}) == 1 else None,
             )
             self.segments[-MERGED:] = [merged]
             merged.number = numbers[-1]
-            gone += [one for one in numbers if one not in gone]
+            gone += [number for number in numbers if number not in gone]
 
     def set_deadlines(self, rows: Integers, deadlines: Integers) -> None:
         """Change when rows expire."""
@@ -240,12 +240,12 @@ class Window:
         self._rings["deadlines"][places] = deadlines
         for index in self.indexes.values():
             index.set_deadlines(places, deadlines)
-        for one in self.segments:
-            now = self.ring("deadlines", one.numbers)
-            one.earliest, one.latest = int(now.min(initial=FOREVER)), int(now.max(initial=BEGINNING))
+        for segment in self.segments:
+            now = self.ring("deadlines", segment.numbers)
+            segment.earliest, segment.latest = int(now.min(initial=FOREVER)), int(now.max(initial=BEGINNING))
 
-    def _put(self, what: object, values: NDArray[Any]) -> None:
-        ring, place = self._rings[what], self.end & (self._capacity - 1)
+    def _put(self, name: object, values: NDArray[Any]) -> None:
+        ring, place = self._rings[name], self.end & (self._capacity - 1)
         whole = min(values.size, self._capacity - place)
         ring[place : place + whole] = values[:whole]
         ring[: values.size - whole] = values[whole:]
@@ -258,34 +258,34 @@ class Window:
             self._put((name, "valid"), values.is_valid().to_numpy(zero_copy_only=False))
 
     def _put_marks(self, marks: Marks, size: int) -> None:
-        """Most windows have no marks but 0, and no ring for them."""
+        """Add marks; most windows have no marks but 0, and no ring for them."""
         if "marks" not in self._rings and not (isinstance(marks, int) and marks == 0):
             self._rings["marks"] = np.zeros(self._capacity, np.int32)
         if "marks" in self._rings:
             self._put("marks", np.full(size, marks) if isinstance(marks, int) else marks)
 
     def _append_long(self, first: int, rows: pa.RecordBatch) -> None:
-        """Add a chunk, and make one of the last ones while they are small: there are never many."""
+        """Add a chunk, and join the last two while they are small, so that there are never many."""
         columns = {name: rows[name] for name in self.input.schema.names if name not in self._fixed}
         if not columns:
             return
         self._chunks.append(Chunk(first, columns, rows.num_rows))
         while len(self._chunks) > 1:
-            one, last = self._chunks[-2:]
-            size = one.rows + last.rows
-            if one.rows > last.rows or size > max(SMALL_CHUNK, (self.end - self.start) // CHUNKS):
+            older, last = self._chunks[-2:]
+            size = older.rows + last.rows
+            if older.rows > last.rows or size > max(SMALL_CHUNK, (self.end - self.start) // CHUNKS):
                 return
-            both = {name: pa.concat_arrays([one.columns[name], last.columns[name]]) for name in columns}
-            self._chunks[-2:] = [Chunk(one.first, both, size)]
+            both = {name: pa.concat_arrays([older.columns[name], last.columns[name]]) for name in columns}
+            self._chunks[-2:] = [Chunk(older.first, both, size)]
 
     def _take_long(self, rows: Integers, column: str) -> pa.Array:
-        """Values of a column that is in no ring, from one chunk after the other."""
-        which = np.searchsorted([one.first for one in self._chunks], rows, "right") - 1
-        order = np.argsort(which, kind="stable")
-        bounds = np.searchsorted(which[order], np.arange(len(self._chunks) + 1))
+        """Values of a column that is in no ring, chunk by chunk."""
+        chunk_numbers = np.searchsorted([chunk.first for chunk in self._chunks], rows, "right") - 1
+        order = np.argsort(chunk_numbers, kind="stable")
+        bounds = np.searchsorted(chunk_numbers[order], np.arange(len(self._chunks) + 1))
         parts = [
-            one.columns[column].take(pa.array(rows[order[begin:end]] - one.first))
-            for one, begin, end in zip(self._chunks, bounds[:-1], bounds[1:], strict=True)
+            chunk.columns[column].take(pa.array(rows[order[begin:end]] - chunk.first))
+            for chunk, begin, end in zip(self._chunks, bounds[:-1], bounds[1:], strict=True)
             if begin < end
         ]
         if len(parts) < 2:  # noqa: PLR2004 - nothing to put in order
@@ -297,22 +297,22 @@ class Window:
     def _resize(self, rows: int) -> None:
         numbers, mask = np.arange(self.start, self.end), self._capacity - 1
         self._capacity = 1 << (max(rows, LEAST_CAPACITY) - 1).bit_length()
-        for what, ring in self._rings.items():
-            larger = np.empty(self._capacity, ring.dtype)
-            larger[numbers & (self._capacity - 1)] = ring[numbers & mask]
-            self._rings[what] = larger
+        for name, ring in self._rings.items():
+            resized = np.empty(self._capacity, ring.dtype)
+            resized[numbers & (self._capacity - 1)] = ring[numbers & mask]
+            self._rings[name] = resized
         self.indexes = {key: self._indexed(key) for key in self.indexes}
 
     def _indexed(self, key: Key) -> Index:
         rows, index = np.arange(self.start, self.end), Index(self._capacity)
-        keys = combined([self.ring(one, rows) for one in key])
+        keys = combined([self.ring(number, rows) for number in key])
         index.insert(self.start, keys, self.ring("times", rows), self.ring("deadlines", rows))
         return index
 
 
-def _is_code(one: Input, column: str) -> bool:
+def _is_code(source: Input, column: str) -> bool:
     """Whether a column's values are their own codes."""
-    return bool(one.schema.field(column).type == pa.int64())
+    return bool(source.schema.field(column).type == pa.int64())
 
 
 def _dtype(kind: pa.DataType) -> np.dtype[Any] | None:

@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import combinations, count, pairwise, product
 from pathlib import Path
@@ -27,12 +27,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 SECOND = 1_000_000  # microseconds
 START = 1_000_000_000 * SECOND
 BATCH_SECONDS = 10
 LONG_SECONDS = 90.0  # of a long run
-ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 Batches = Mapping[str, Sequence[pa.Table]]
 
 
@@ -58,7 +56,7 @@ def made(names: Sequence[str], batches: int, rows: int, seed: int = 0, keys: int
 
 
 def write(batches: Batches, folder: Path) -> None:
-    """A file for each batch, oldest first for a stream that reads one at a time."""
+    """A file for each batch, oldest first for a stream that reads a file at a time."""
     for name, tables in batches.items():
         for number, table in enumerate(tables):
             path = folder / name / f"{number}.parquet"
@@ -97,17 +95,6 @@ def given(rows: Sequence[Any], names: Sequence[str]) -> Counter[tuple[Any, ...]]
     return Counter(tuple(row[f"{name}_v"] for name in names) for row in rows)
 
 
-@pytest.fixture
-def rocks(spark: SparkSession) -> Iterator[SparkSession]:
-    """The session with the state store that stateful operators in Python need."""
-    before = str(spark.conf.get(PROVIDER))
-    spark.conf.set(PROVIDER, ROCKS)
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
-    yield spark
-    spark.conf.set(PROVIDER, before)
-    spark.conf.unset("spark.sql.session.timeZone")
-
-
 def run(joined: DataFrame, folder: Path) -> StreamingQuery:
     """Run a stream to the end of its files into a folder of files."""
     writer = joined.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
@@ -142,7 +129,7 @@ def test_a_chain_of_streams_with_a_residual_and_a_filter(rocks: SparkSession, tm
     assert about["shape"] == "linear"
     assert [share["size"] for share in about["shares"]] == [2, 2]
     assert about["results"] == len(rows)
-    assert {name: one["copies"] for name, one in about["inputs"].items()} == {"A": 2, "B": 1, "C": 2}
+    assert {name: source["copies"] for name, source in about["inputs"].items()} == {"A": 2, "B": 1, "C": 2}
     nulls = sum(table["k"].null_count for table in batches["A"])
     assert about["inputs"]["A"]["without_key_or_time"] == nulls
     assert about["inputs"]["A"]["rows"] == 150 - nulls
@@ -182,7 +169,7 @@ def test_a_changelog_sums_to_the_current_join_after_each_batch(rocks: SparkSessi
         expected = answer(history, on, windows, current_at=watermark or START - 100 * SECOND)
         assert +current == expected
         assert min(current.values()) >= 0
-    assert len(query.recentProgress) == 4  # the last without new rows: what expires then is taken back
+    assert len(query.recentProgress) == 4  # the last without new rows: results whose rows expire then are taken back
     assert any(row["change"] == -1 for row in changes[3])
 
 
@@ -241,7 +228,7 @@ def test_a_static_table_and_a_restart(rocks: SparkSession, tmp_path: Path) -> No
     assert expected
     assert given(rows, "ABT") == expected
     about = tw.explain(query).to_dict()["joins"][0]
-    assert about["results"] == len(rows)  # also those of the first run
+    assert about["results"] == len(rows)  # also the results of the first run
     assert about["inputs"]["T"]["rows"] == 12
 
 
@@ -411,7 +398,7 @@ def keys(random: np.random.Generator, rows: int, kind: str, domain: int) -> pa.A
 
 
 def check_any_query(spark: SparkSession, folder: Path, seed: int) -> None:
-    """A random graph, windows, rows, micro-batches, cells and policy: results are those of SQL."""
+    """A random graph, windows, rows, micro-batches, cells and policy: results are the results of SQL."""
     random = np.random.default_rng(seed)
     names, jitter = "ABCDEF"[: random.integers(2, 7)], int(random.integers(0, 8 * SECOND))
     shape = str(random.choice(["linear", "star", "cyclic", "complete", "common"]))
@@ -430,14 +417,14 @@ def check_any_query(spark: SparkSession, folder: Path, seed: int) -> None:
         table |= {"v": pa.array([next(values) // 2 for _ in range(rows)], pa.int64())}  # each twice
         batches[name].append(pa.table(table | {"ts": pa.array(times, pa.timestamp("us", "UTC"))}))
     write(batches, folder)
-    on = " AND ".join(f"{one}.{column} = {other}.{column}" for (one, other), column in columns.items())
+    on = " AND ".join(f"{left}.{column} = {right}.{column}" for (left, right), column in columns.items())
     output = str(random.choice(["append", "changelog"]))
     options: dict[str, Any] = {
         "cells": int(random.integers(1, 9)),
         "output": output,
-        "policy": str(random.choice([one.name for one in POLICIES])),
-        "planner": str(random.choice([one.name for one in PLANNERS])),
-        "drift": str(random.choice([one.name for one in DETECTORS])),
+        "policy": str(random.choice([kind.name for kind in POLICIES])),
+        "planner": str(random.choice([kind.name for kind in PLANNERS])),
+        "drift": str(random.choice([kind.name for kind in DETECTORS])),
     }
     joined = tw.join(
         {name: stream(spark, folder, name, int(random.integers(1, 4))) for name in names},
@@ -466,7 +453,7 @@ def test_any_query(rocks: SparkSession, tmp_path: Path, seed: int) -> None:
 
 @pytest.mark.long
 def test_any_query_for_a_while(rocks: SparkSession, tmp_path: Path) -> None:
-    """Other queries each time; one that fails names its seed."""
+    """Other queries each time; a query that fails names its seed."""
     begun, seed = time.monotonic(), time.time_ns() // SECOND
     while time.monotonic() < begun + LONG_SECONDS:
         seed += 1

@@ -1,4 +1,4 @@
-"""Cells together give what one cell gives: any graph, one to eight cells, without Spark."""
+"""Cells together give the results of a single cell: any graph, one to eight cells, without Spark."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thalweg.mjoin import Cell, Input, JoinQuery, Time
+from thalweg.mjoin import Cell, Input, JoinQuery, TimeWindow
 from thalweg.mjoin.pack import pack, unpack
 from thalweg.mjoin.shares import choose_shares
-from thalweg.spark.joins.packing import HASH, LEDGER, Layout, packer, stored, unpacker
+from thalweg.spark.joins.layout import HASH_PREFIX, Layout, as_stored
+from thalweg.spark.joins.messages import MessageKind
+from thalweg.spark.joins.packing import packer, unpacker
 
 HASHES = np.random.default_rng(1).integers(-(2**63), 2**63 - 1, 4)  # of the keys 0 to 3
 GRAPHS = {
@@ -27,11 +29,11 @@ GRAPHS = {
 
 
 def query_of(graph: str) -> JoinQuery:
-    classes = [frozenset((text[0], text[2]) for text in one) for one in GRAPHS[graph]]
-    names = sorted({name for one in classes for name, _ in one})
+    classes = [frozenset((text[0], text[2]) for text in equal) for equal in GRAPHS[graph]]
+    names = sorted({name for equal in classes for name, _ in equal})
     schema = pa.schema([(column, pa.int64()) for column in ("x", "y", "z", "t")])
     return JoinQuery(
-        inputs=tuple(Input(name, schema, "t", Time(30)) for name in names),
+        inputs=tuple(Input(name, schema, "t", TimeWindow(30)) for name in names),
         equalities=tuple(classes),
         select=tuple((name, "t", name) for name in names),
     )
@@ -49,8 +51,8 @@ def rows_of(layout: Layout, name: str, random: np.random.Generator, at: int) -> 
         column: pa.array(random.integers(0, 4, size), mask=random.random(size) < 0.05) for column in ("x", "y", "z")
     }
     columns["t"] = pa.array(at + random.integers(0, 10, size))
-    for number, column in layout.hashed(name).items():
-        columns[f"{HASH}{number}"] = pa.array(HASHES[columns[column].fill_null(0).to_numpy()])
+    for number, column in layout.hashed_columns(name).items():
+        columns[f"{HASH_PREFIX}{number}"] = pa.array(HASHES[columns[column].fill_null(0).to_numpy()])
     return pa.record_batch(columns)
 
 
@@ -71,11 +73,11 @@ def test_cells_together_give_what_one_gives(graph: str, cells: int, seed: int) -
         arrivals: dict[int, dict[str, pa.RecordBatch]] = {label: {} for label in layout.labels}
         for name, batch in batches.items():
             for packed in packer(layout, name, "key")(iter([batch])):
-                ((label, _, payload),) = (row.values() for row in packed.to_pylist())
-                if label != LEDGER:
-                    arrivals[label][name] = unpack(payload)
+                (message,) = packed.to_pylist()
+                if message["kind"] == MessageKind.ROWS:
+                    arrivals[message["cell"]][name] = unpack(message["payload"])
         expected = alone.step(
-            {name: stored(batch, query.input(name).schema) for name, batch in batches.items()}, watermark
+            {name: as_stored(batch, query.input(name).schema) for name, batch in batches.items()}, watermark
         )
         found = [cell.step(arrivals[label], watermark).results for label, cell in several.items()]
         assert counted(found) == counted([expected.results])

@@ -41,7 +41,7 @@ def test_as_sql_says(condition: str, rows: list[tuple[Any, ...]]) -> None:
         pa.array([row[place] for row in rows], pa.float64() if name == "f" else pa.int32())
         for place, (_, name) in enumerate(columns)
     ]
-    test = pickle.loads(pickle.dumps(CandidateTest(condition, tuple(columns))))  # noqa: S301 - what was just pickled
+    test = pickle.loads(pickle.dumps(CandidateTest(condition, tuple(columns))))  # noqa: S301 - pickled just now
     table = pa.table({"ai": arrays[0], "af": arrays[1], "bi": arrays[2], "bf": arrays[3]})
     text = condition.replace("A.", "a").replace("B.", "b")
     with duckdb.connect() as connection:

@@ -11,24 +11,32 @@ import pyarrow as pa
 from thalweg.mjoin import Statistics
 from thalweg.mjoin.layouts import PLAIN
 from thalweg.mjoin.pack import pack
+from thalweg.spark.joins.arrivals import Arrivals
+from thalweg.spark.joins.messages import Message, MessageKind
 from thalweg.spark.joins.spec import JoinSpec, WindowTooLargeError
 
 
-def join_at_once(spec: JoinSpec, label: int, packed: pa.Table) -> Iterator[bytes]:
+def join_at_once(spec: JoinSpec, label: int, messages: pa.Table) -> Iterator[bytes]:
     """The packed results of a cell."""
     cell_number, taken = spec.layout.cell_of[label], Counter[str]()
     try:
-        yield from _joined_at_once(spec, cell_number, packed, taken)
+        yield from _join_cell(spec, cell_number, messages, taken)
     except MemoryError:
         raise WindowTooLargeError(cell_number, taken) from None
 
 
-def _joined_at_once(spec: JoinSpec, cell_number: int, packed: pa.Table, taken: Counter[str]) -> Iterator[bytes]:
-    rows = zip(packed["input"].to_pylist(), packed["payload"].to_pylist(), strict=True)
+def _join_cell(spec: JoinSpec, cell_number: int, messages: pa.Table, taken: Counter[str]) -> Iterator[bytes]:
+    columns = (messages[name].to_pylist() for name in ("kind", "input", "payload"))
+    arrivals = Arrivals(
+        spec.layout,
+        cell_number,
+        PLAIN,
+        (Message(MessageKind(kind), name, payload) for kind, name, payload in zip(*columns, strict=True)),
+    )
     cell, results, statistics = spec.new_cell(), 0, Statistics()
-    for arrivals in spec.arrivals(rows, cell_number, PLAIN, []):
-        taken.update({name: batch.num_rows for name, batch in arrivals.items()})
-        for part in cell.parts(arrivals, None):
+    for rows in arrivals.pieces():
+        taken.update({name: batch.num_rows for name, batch in rows.items()})
+        for part in cell.parts(rows, None):
             if part.results.num_rows:
                 yield pack(part.results)
             statistics = part.statistics

@@ -2,7 +2,7 @@
 
 Parsed by sqlglot, evaluated by Arrow. NULL as in SQL; NaN is above all numbers and equal to itself, as in Spark.
 Nothing raises: integers that would overflow are computed in wider decimals, because which candidates are tried depends
-on the order, and answers must not. Knows no rows but those it is given, and no Spark.
+on the order, and answers must not. This module knows no Spark.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SUPPORTED = "comparisons, AND, OR, NOT, IS NULL, BETWEEN, IN, + - *, abs, number
 class CandidateTest:
     """A condition, ready to be sent to workers: its text, and the attributes it takes, in this order.
 
-    `times` are those that come as int64 microseconds and are times.
+    `times` are the attributes that come as int64 microseconds and are times.
 
     >>> test = CandidateTest("A.x < B.y - 1", (("A", "x"), ("B", "y")))
     >>> test(pa.array([1, 1, None]), pa.array([5, 2, 9])).to_pylist()
@@ -66,20 +66,20 @@ class CandidateTest:
         return compile_expression(sqlglot.parse_one(self.text, read="spark"))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"text": self.text, "columns": self.columns, "times": self.times}  # not what was compiled
+        return {"text": self.text, "columns": self.columns, "times": self.times}  # not the compiled function
 
 
 def compile_expression(expression: Expr) -> Evaluate:
-    """A function that evaluates an expression; an error names what is not supported."""
+    """A function that evaluates an expression; an error names a part that is not supported."""
     from sqlglot import expressions as e
 
     functions: dict[type[Any], Callable[..., Any]] = {
         e.EQ: _equal,
-        e.NEQ: lambda one, other: pc.invert(_equal(one, other)),
+        e.NEQ: lambda left, right: pc.invert(_equal(left, right)),
         e.LT: _less,
-        e.GT: lambda one, other: _less(other, one),
-        e.LTE: lambda one, other: pc.invert(_less(other, one)),
-        e.GTE: lambda one, other: pc.invert(_less(one, other)),
+        e.GT: lambda left, right: _less(right, left),
+        e.LTE: lambda left, right: pc.invert(_less(right, left)),
+        e.GTE: lambda left, right: pc.invert(_less(left, right)),
         e.And: pc.and_kleene,
         e.Or: pc.or_kleene,
         e.Add: _arithmetic(pc.add_checked),
@@ -102,8 +102,8 @@ def compile_expression(expression: Expr) -> Evaluate:
         high = e.LTE(this=expression.this, expression=expression.args["high"])
         return compile_expression(e.And(this=low, expression=high))
     if isinstance(expression, e.In) and expression.expressions:
-        each = [e.EQ(this=expression.this, expression=one) for one in expression.expressions]
-        return compile_expression(e.or_(*each))
+        equalities = [e.EQ(this=expression.this, expression=value) for value in expression.expressions]
+        return compile_expression(e.or_(*equalities))
     parts = [expression.this, *([expression.expression] if expression.expression else [])]
     function = functions.get(type(expression))
     if isinstance(expression, e.Is) and isinstance(expression.expression, e.Null):
@@ -135,26 +135,26 @@ def _literal(expression: Expr) -> pa.Scalar:
 
 
 def _plain(column: pa.Array) -> pa.Array:
-    """Types of one family as one: timestamps without their zone, whose values are in UTC in any case."""
+    """Integers as int64, and timestamps without their zone, whose values are in UTC in any case."""
     kind = column.type
     if pa.types.is_timestamp(kind):
         return column.cast(TIME)
     return column.cast(pa.int64()) if pa.types.is_integer(kind) else column
 
 
-def _equal(one: Any, other: Any) -> Any:  # noqa: ANN401 - columns or scalars
-    found = pc.equal(one, other)
-    if pa.types.is_floating(one.type) and pa.types.is_floating(other.type):
-        found = pc.or_kleene(found, pc.and_kleene(pc.is_nan(one), pc.is_nan(other)))
-    return found
+def _equal(left: Any, right: Any) -> Any:  # noqa: ANN401 - columns or scalars
+    holds = pc.equal(left, right)
+    if pa.types.is_floating(left.type) and pa.types.is_floating(right.type):
+        holds = pc.or_kleene(holds, pc.and_kleene(pc.is_nan(left), pc.is_nan(right)))
+    return holds
 
 
-def _less(one: Any, other: Any) -> Any:  # noqa: ANN401 - columns or scalars
-    found = pc.less(one, other)
-    if pa.types.is_floating(other.type):
-        number = pc.invert(pc.is_nan(one)) if pa.types.is_floating(one.type) else pc.equal(one, one)
-        found = pc.or_kleene(found, pc.and_kleene(number, pc.is_nan(other)))
-    return found
+def _less(left: Any, right: Any) -> Any:  # noqa: ANN401 - columns or scalars
+    holds = pc.less(left, right)
+    if pa.types.is_floating(right.type):
+        is_number = pc.invert(pc.is_nan(left)) if pa.types.is_floating(left.type) else pc.equal(left, left)
+        holds = pc.or_kleene(holds, pc.and_kleene(is_number, pc.is_nan(right)))
+    return holds
 
 
 def _arithmetic(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,111 +1,92 @@
-"""What workers know of a join, and what they have in common: the rows that come to a cell, and what is told of it."""
+"""What workers know of a join, and what all of them do: make new cells, report, and keep what cells have learnt."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from math import inf
 from typing import Any
 
 import pyarrow as pa
 
 from thalweg.mjoin import Cell
-from thalweg.mjoin.layouts import PLAIN, Living
-from thalweg.mjoin.marks import ALWAYS, ELSEWHERE, mark, together
+from thalweg.mjoin.layouts import PLAIN
+from thalweg.mjoin.marks import ALWAYS, ELSEWHERE, mark
 from thalweg.mjoin.pack import unpack
 from thalweg.mjoin.place import without_null
+from thalweg.sealed import SavedStateError, load_json, seal, unseal
 from thalweg.spark.folder import StateFolder
-from thalweg.spark.joins.packing import GREETING, UNPLACED, Layout, stored
-from thalweg.spark.joins.splitting import Splitting
+from thalweg.spark.joins.layout import Layout, as_stored
+from thalweg.spark.joins.plan import JoinPlan
 
-ARRIVING_BYTES = 32 << 20  # of new rows that a cell takes in at once; a larger micro-batch is taken in piece by piece
+KNOWLEDGE, REPORT = "knowledge of a join", "report of a join"  # kinds of files
+VERSION = 1
 
 
 @dataclass(frozen=True)
 class JoinSpec:
     """What workers need to know of a join."""
 
-    key: str
-    layout: Layout
-    options: Mapping[str, Any]  # of cells: planner, policy, drift
-    folder: str  # where to report
-    late: str | None = None  # where to keep late rows
+    plan: JoinPlan
     tables: Mapping[str, bytes] = field(default_factory=dict)  # inputs that are sent with the query, packed
-    splitting: Splitting | None = None  # where frequent keys may be split
+
+    @property
+    def layout(self) -> Layout:
+        """Which rows go to which cells."""
+        return self.plan.layout
 
     def new_cell(self) -> Cell:
         """A cell without rows, that knows what some cell of the query has learnt before."""
-        cell = Cell(self.layout.query, **self.options)
-        try:
-            saved = StateFolder(self.folder).read([self.learned])
-        except OSError:
-            saved = {}
-        if saved:
-            cell.learn(json.loads(saved[self.learned])["knowledge"])
+        cell, name = Cell(self.plan.query, **self.plan.options), self._knowledge_file
+        with contextlib.suppress(OSError, SavedStateError):  # a cell that knows nothing gives the same results
+            saved = StateFolder(self.plan.folder).read([name])
+            if saved:
+                (text,) = unseal(KNOWLEDGE, VERSION, saved[name])
+                cell.learn(load_json(KNOWLEDGE, text))
         return cell
 
-    @property
-    def learned(self) -> str:
-        """The file of what was learnt last."""
-        return f"{self.layout.digest}.learned-join"
-
     def table_rows(self, cell: int) -> dict[str, pa.RecordBatch]:
-        """What a cell has of the tables that came with the query: all, where keys may be split."""
+        """A cell's rows of the tables that came with the query: all rows, where keys may be split."""
         found = {}
         for name, packed in self.tables.items():
-            rows = without_null(unpack(packed), self.layout.present(name))
-            if self.splitting:
-                found[name] = mark(
-                    stored(rows, self.layout.query.input(name).schema), ALWAYS | (ELSEWHERE if cell else 0)
-                )
+            rows = without_null(unpack(packed), self.layout.required_columns(name))
+            if self.plan.splitting:
+                stored = as_stored(rows, self.plan.query.input(name).schema)
+                found[name] = mark(stored, ALWAYS | (ELSEWHERE if cell else 0))
             else:
                 found.update((name, part) for cells, part in self.layout.split(name, rows, PLAIN) if cell in cells)
         return found
 
-    def arrivals(
-        self, packed: Iterable[tuple[int, bytes]], cell: int, living: Living, greetings: list[bytes]
-    ) -> Iterator[dict[str, pa.RecordBatch]]:
-        """Packed rows, put together by input, so many that they can be taken in at once; at least one such piece.
-
-        Of rows that came to all cells, those that belong to this one by the living layouts are taken. Greetings are put
-        aside. With windows by count all rows wait in the cell anyway, so there they are one piece.
-        """
-        waiting, size, most = dict[str, list[pa.RecordBatch]](), 0, inf if self.layout.query.counts else ARRIVING_BYTES
-        names = self.layout.query.names
-        for number, payload in packed:
-            if number == GREETING:
-                greetings.append(payload)
-                continue
-            if waiting and size + len(payload) > most:
-                yield self._together(waiting)
-                waiting, size = {}, 0
-            size += len(payload)
-            if number <= UNPLACED:
-                name = names[UNPLACED - number]
-                own = [part for cells, part in self.layout.split(name, unpack(payload), living) if cell in cells]
-                waiting.setdefault(name, []).extend(own)
-            else:
-                waiting.setdefault(names[number], []).append(unpack(payload))
-        yield self._together(waiting)
-
-    def _together(self, waiting: Mapping[str, list[pa.RecordBatch]]) -> dict[str, pa.RecordBatch]:
-        return {name: together(several, self.layout.query.input(name).schema) for name, several in waiting.items()}
-
     def report(self, name: str, content: Mapping[str, Any]) -> None:
         """Tell the driver something."""
-        self._write(f"{self.key}-{name}.json", content)
+        self._write(report_file(self.plan.key, name), REPORT, content)
 
     def save(self, knowledge: Mapping[str, Any]) -> None:
         """Let new cells know what a cell has learnt."""
-        self._write(self.learned, {"knowledge": knowledge})
+        self._write(self._knowledge_file, KNOWLEDGE, knowledge)
 
-    def _write(self, name: str, content: Mapping[str, Any]) -> None:
-        """Write what is good to know; where that cannot be, it is no reason to fail."""
+    @property
+    def _knowledge_file(self) -> str:
+        return f"{self.layout.digest}.learned-join"
+
+    def _write(self, name: str, kind: str, content: Mapping[str, Any]) -> None:
+        """Write a file that is good to have; where that cannot be, it is no reason to fail."""
         with contextlib.suppress(OSError):
-            StateFolder(self.folder).write(name, json.dumps(content).encode())
+            StateFolder(self.plan.folder).write(name, seal(kind, VERSION, json.dumps(content).encode()))
+
+
+def report_file(key: str, name: str) -> str:
+    """The file of a report of a run."""
+    return f"{key}-{name}.json"
+
+
+def read_reports(plan: JoinPlan) -> list[dict[str, Any]]:
+    """The latest reports of all cells and of the ledger, of this run."""
+    folder = StateFolder(plan.folder)
+    names = [name for name in folder.versions() if name.startswith(f"{plan.key}-")]
+    return [load_json(REPORT, unseal(REPORT, VERSION, data)[0]) for data in folder.read(names).values()]
 
 
 class WindowTooLargeError(MemoryError):
@@ -121,15 +102,15 @@ class WindowTooLargeError(MemoryError):
         )
 
 
-def added_up(several: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Counts of one kind summed, also those within counts.
+def sum_counts(several: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Counts of one name summed, also counts within counts.
 
-    >>> added_up([{"rows": {"A": 1}, "steps": 1}, {"rows": {"A": 2, "B": 5}, "steps": 1}])
+    >>> sum_counts([{"rows": {"A": 1}, "steps": 1}, {"rows": {"A": 2, "B": 5}, "steps": 1}])
     {'rows': {'A': 3, 'B': 5}, 'steps': 2}
     """
     total: dict[str, Any] = {}
-    for one in several:
-        for name, value in one.items():
+    for counts in several:
+        for name, value in counts.items():
             if isinstance(value, Mapping):
                 total[name] = dict(Counter(total.get(name, {})) + Counter(value))
             elif isinstance(value, int | float):

@@ -1,12 +1,12 @@
 """How all tasks of a micro-batch come to use the same layouts: a file, and a ledger that checks that they did.
 
-Each task that sends rows reads from a file which layouts are alive, and tells the ledger what it used and which values
-are frequent. The ledger, one key of the stateful operator, decides in each micro-batch which layouts the next one uses,
-and writes the file: micro-batches come one after the other, so all tasks of the next see it. An entry says from which
-micro-batch on it holds; a micro-batch that is done again uses the same. What the ledger decided is part of the
-checkpoint, the file is not: where it is lost, tasks send their rows to all cells, which know from their own state by
-which layouts the last rows were sent and pick theirs. Tasks that used anything else than the ledger's state says fail
-the micro-batch: results are never silently wrong.
+Each task that sends rows reads from a file which layouts are active, and reports to the ledger which entry of the file
+it used and which values are frequent. The ledger, a key of the stateful operator, decides in each micro-batch which
+layouts the next micro-batch uses, and writes the file: micro-batches come one after the other, so all tasks of the next
+micro-batch see it. An entry says from which micro-batch on it holds; a micro-batch that is repeated uses the same
+entry. The ledger's decisions are part of the checkpoint, the file is not: where it is lost, tasks send their rows to
+all cells, which know from their own state by which layouts the last rows were sent, and pick their own rows. Tasks that
+used an entry other than the ledger's state says fail the micro-batch: results are never silently wrong.
 """
 
 from __future__ import annotations
@@ -14,46 +14,54 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from thalweg.mjoin import BEGINNING, StateError
-from thalweg.mjoin.layouts import PLAIN, Living
+from thalweg.mjoin.layouts import PLAIN, ActiveLayouts
 from thalweg.mjoin.shares import Shares
-from thalweg.mjoin.skew import Ledger, Report
+from thalweg.mjoin.skew import SkewReport, SkewStatistics
 from thalweg.mjoin.window import FOREVER
+from thalweg.sealed import SavedStateError, load_json, seal, unseal
 from thalweg.spark.folder import StateFolder
 
+KIND, VERSION = "layouts of a join", 1
 
-class Entry(NamedTuple):
-    """Which layouts are alive, from some micro-batch on."""
+
+@dataclass(frozen=True)
+class LayoutEntry:
+    """Which layouts are active, from some micro-batch on.
+
+    >>> entry = LayoutEntry(3, "run", ActiveLayouts(1))
+    >>> LayoutEntry.from_json(entry.to_json()) == entry
+    True
+    """
 
     batch: int
-    by: str  # the run that has decided it
-    living: Living
-
-    @property
-    def text(self) -> str:
-        """As JSON."""
-        return json.dumps([self.batch, self.by, self.living.to_json()])
+    run: str  # that has decided it
+    layouts: ActiveLayouts
 
     @classmethod
-    def from_text(cls, text: str) -> Entry:
-        """What `text` gave."""
-        batch, by, living = json.loads(text)
-        return cls(batch, by, Living.from_json(living))
+    def first(cls) -> LayoutEntry:
+        """The entry that the first micro-batch uses."""
+        return cls(0, "", PLAIN)
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry as plain values for JSON."""
+        return {"batch": self.batch, "run": self.run, "layouts": self.layouts.to_json()}
+
+    @classmethod
+    def from_json(cls, saved: Mapping[str, Any]) -> LayoutEntry:
+        """The entry that `to_json` was called on."""
+        return cls(saved["batch"], saved["run"], ActiveLayouts.from_json(saved["layouts"]))
 
 
-FIRST = Entry(0, "", PLAIN)  # what the first micro-batch uses
-
-
-def valid(entries: Sequence[Entry], batch: int) -> Entry | None:
+def entry_for(entries: Sequence[LayoutEntry], batch: int) -> LayoutEntry | None:
     """The entry that holds for a micro-batch; None where it is lost.
 
-    >>> later = Entry(3, "run", Living(1))
-    >>> valid([FIRST, later], 2) == FIRST, valid([FIRST, later], 3) == later, valid([later], 2)
+    >>> first, later = LayoutEntry.first(), LayoutEntry(3, "run", ActiveLayouts(1))
+    >>> entry_for([first, later], 2) == first, entry_for([first, later], 3) == later, entry_for([later], 2)
     (True, True, None)
     """
-    return max((one for one in entries if one.batch <= batch), key=lambda one: one.batch, default=None)
+    return max((entry for entry in entries if entry.batch <= batch), key=lambda entry: entry.batch, default=None)
 
 
 @dataclass(frozen=True)
@@ -64,30 +72,31 @@ class Splitting:
     name: str  # of the join, the same after a restart
     run: str  # the key of this run of it
     shares: Shares
-    whole_tables: bool = False  # whether there are tables
+    has_tables: bool = False
 
-    def current(self, query: str, batch: int) -> Entry | None:
+    def read_entry(self, query: str, batch: int) -> LayoutEntry | None:
         """The entry that holds for a micro-batch of a query; None where the file is lost."""
         name = self._file(query)
         try:
-            found = StateFolder(self.folder).read([name]).get(name, b"[]")
-            entries = [Entry.from_text(one) for one in json.loads(found)]
-        except (OSError, ValueError, KeyError, TypeError):  # damaged is as good as lost
+            data = StateFolder(self.folder).read([name]).get(name)
+            entries = [] if data is None else [LayoutEntry.from_json(entry) for entry in _unsealed(data)]
+        except (OSError, SavedStateError):  # a damaged file is as good as a lost file
             entries = []
-        return valid(entries or ([] if batch else [FIRST]), batch)
+        return entry_for(entries or ([] if batch else [LayoutEntry.first()]), batch)
 
-    def write(self, query: str, entries: Sequence[Entry]) -> None:
+    def write_entries(self, query: str, entries: Sequence[LayoutEntry]) -> None:
         """Tell the tasks of later micro-batches."""
-        StateFolder(self.folder).write(self._file(query), json.dumps([one.text for one in entries]).encode())
+        text = json.dumps([entry.to_json() for entry in entries])
+        StateFolder(self.folder).write(self._file(query), seal(KIND, VERSION, text.encode()))
 
-    def check(self, query: str, used: set[str | None], record: Record, batch: int) -> Living:
-        """The layouts that all tasks of a micro-batch used; fails if these are not those of the state."""
-        expected = valid(record.entries, batch)
-        if used == {expected.text if expected else None}:
-            return expected.living if expected else record.ledger.living
-        if used == {None} and record.entries[-1].by != self.run:  # the first micro-batch of this run
-            return record.ledger.living
-        raise StateError(
+    def check(self, query: str, used: set[LayoutEntry | None], record: SplittingRecord, batch: int) -> ActiveLayouts:
+        """The layouts that all tasks of a micro-batch used; fails if the state expects other layouts."""
+        expected = entry_for(record.entries, batch)
+        if used == {expected}:
+            return expected.layouts if expected else record.statistics.layouts
+        if used == {None} and record.entries[-1].run != self.run:  # the first micro-batch of this run
+            return record.statistics.layouts
+        raise SavedStateError(
             f"tasks of micro-batch {batch} do not agree with the checkpoint about which keys are split. They read "
             f"{self._file(query)} in {self.folder}: state= must name a folder that the driver and all workers share, "
             f"and two joins in one query must differ in names, conditions or columns. Delete that file and start the "
@@ -99,75 +108,77 @@ class Splitting:
 
 
 @dataclass(frozen=True)
-class Record:
-    """What the ledger keeps in the state."""
+class SplittingRecord:
+    """What the ledger keeps in the state about split keys."""
 
-    entries: tuple[Entry, ...]  # that hold for the last micro-batch, and for the next
-    ledger: Ledger
+    entries: tuple[LayoutEntry, ...]  # that hold for the last micro-batch, and for the next
+    statistics: SkewStatistics
     may_split: bool = True  # whether tables are in all cells, if there are any
 
     @classmethod
-    def new(cls, splitting: Splitting, batch: int) -> Record:
-        """That of a query that begins; or of one that went on without splitting, of whose rows nothing is known."""
+    def new(cls, splitting: Splitting, batch: int) -> SplittingRecord:
+        """The record of a query that begins, or that went on without splitting, of whose rows nothing is known."""
         if batch == 0:
-            return cls((FIRST,), Ledger())
-        return cls((FIRST,), Ledger(deadline=FOREVER), may_split=not splitting.whole_tables)
+            return cls((LayoutEntry.first(),), SkewStatistics())
+        return cls((LayoutEntry.first(),), SkewStatistics(deadline=FOREVER), may_split=not splitting.has_tables)
 
     def after(
-        self, splitting: Splitting, query: str, batch: int, reports: Sequence[Mapping[str, Any]], watermark: int
-    ) -> Record:
-        """What is known after a micro-batch; the file for the next is written if it is another than before."""
-        shares = splitting.shares
-        used = splitting.check(query, {one["entry"] for one in reports}, self, batch)
-        ledger = self.ledger.after(used, map(report_from, reports), shares)
-        living = ledger.next(watermark, shares) if self.may_split else used
+        self,
+        splitting: Splitting,
+        query: str,
+        batch: int,
+        used: set[LayoutEntry | None],
+        reports: Sequence[SkewReport],
+        watermark: int,
+    ) -> SplittingRecord:
+        """What is known after a micro-batch; the file for the next is written if the layouts change."""
+        layouts = splitting.check(query, used, self, batch)
+        statistics = self.statistics.after(layouts, reports, splitting.shares)
+        following = statistics.next_layouts(watermark, splitting.shares) if self.may_split else layouts
         last = self.entries[-1]
-        if (last.living, last.by) == (living, splitting.run):
-            return Record(self.entries, ledger, self.may_split)
-        now = valid(self.entries, batch)
-        entries = (*((now,) if now else ()), Entry(batch + 1, splitting.run, living))
-        splitting.write(query, entries)
-        return Record(entries, ledger, self.may_split)
+        if (last.layouts, last.run) == (following, splitting.run):
+            return SplittingRecord(self.entries, statistics, self.may_split)
+        now = entry_for(self.entries, batch)
+        entries = (*((now,) if now else ()), LayoutEntry(batch + 1, splitting.run, following))
+        splitting.write_entries(query, entries)
+        return SplittingRecord(entries, statistics, self.may_split)
 
     @property
     def is_split(self) -> bool:
         """Whether rows have been sent, or will be, by another layout than the first."""
-        return self.ledger.living != PLAIN or self.entries[-1].living != PLAIN
+        return self.statistics.layouts != PLAIN or self.entries[-1].layouts != PLAIN
 
     def describe(self, shares: Shares) -> dict[str, Any]:
-        """What people want to know of it."""
-        entry, ledger = self.entries[-1], self.ledger
+        """The split values and since when they are, for `tw.explain`."""
+        entry, statistics = self.entries[-1], self.statistics
         return {
-            "generation": entry.living.generation,
+            "generation": entry.layouts.generation,
             "from_batch": entry.batch,
-            "old_rows": entry.living.before is not None,  # whether rows of the layout before are in windows
+            "old_rows": entry.layouts.before is not None,  # whether rows of the previous layout are in windows
             "heavy": [
                 {
-                    "class": one.number,
-                    "hash": one.hashed,
-                    "share": ledger.load(one.number, one.hashed, shares) / shares.sizes[one.number],
-                    "spread": one.spread,
+                    "class": value.number,
+                    "hash": value.hashed,
+                    "share": statistics.load(value.number, value.hashed, shares) / shares.sizes[value.number],
+                    "spread": value.spread,
                 }
-                for one in entry.living.heavy
+                for value in entry.layouts.heavy
             ],
         }
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON has it."""
-        entries = [one.text for one in self.entries]
-        return {"entries": entries, "ledger": self.ledger.to_json(), "may_split": self.may_split}
+        """The record as plain values for JSON."""
+        entries = [entry.to_json() for entry in self.entries]
+        return {"entries": entries, "statistics": self.statistics.to_json(), "may_split": self.may_split}
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Record:
-        """What `to_json` made."""
-        entries = tuple(Entry.from_text(one) for one in found["entries"])
-        return cls(entries, Ledger.from_json(found["ledger"]), found["may_split"])
+    def from_json(cls, saved: Mapping[str, Any]) -> SplittingRecord:
+        """The record that `to_json` was called on."""
+        entries = tuple(LayoutEntry.from_json(entry) for entry in saved["entries"])
+        return cls(entries, SkewStatistics.from_json(saved["statistics"]), saved["may_split"])
 
 
-def report_from(told: Mapping[str, Any]) -> Report:
-    """A task's report from what it told the ledger."""
-    frequent = {
-        int(number): {int(one): rows for one, rows in each.items()} for number, each in told["frequent"].items()
-    }
-    deadline = BEGINNING if told["deadline"] is None else told["deadline"]
-    return Report(told["input"], told["rows"], deadline, frequent)
+def _unsealed(data: bytes) -> list[dict[str, Any]]:
+    (text,) = unseal(KIND, VERSION, data)
+    entries: list[dict[str, Any]] = load_json(KIND, text)
+    return entries

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from thalweg.mjoin import JoinQuery, Time
+from thalweg.mjoin import JoinQuery, TimeWindow
 from thalweg_lab.benches.filters.race import AGAIN, THALWEG, Measurement, Tick, part_of, race
 from thalweg_lab.benches.joins.cells import Orders, drive, orders_of, prepared
 from thalweg_lab.benches.joins.work import SECOND, JoinWorkload, StreamKeys, Tables, later, random_batches
@@ -65,7 +65,7 @@ def make_workload(rows: int, phase: int) -> JoinWorkload:
 def make_query(workload: JoinWorkload) -> JoinQuery:
     """The join, in which the hub has a shorter window."""
     *arms, hub = workload.query.inputs
-    return replace(workload.query, inputs=(*arms, replace(hub, window=Time(HUB_SECONDS * SECOND))))
+    return replace(workload.query, inputs=(*arms, replace(hub, window=TimeWindow(HUB_SECONDS * SECOND))))
 
 
 def measure(

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from thalweg.kernels import compile_kernels
 from thalweg.mjoin import Cell
 from thalweg.mjoin.keys import mixed
-from thalweg.mjoin.layouts import PLAIN, parts
+from thalweg.mjoin.layouts import PLAIN, split_by_cells
 from thalweg.mjoin.marks import together
 from thalweg.mjoin.shares import Shares
-from thalweg.mjoin.skew import Ledger, Report, frequent
+from thalweg.mjoin.skew import SkewReport, SkewStatistics, frequent_values
 from thalweg.ordering.types import Integers
-from thalweg.spark.joins.packing import HASH, Layout, packer
+from thalweg.spark.joins.layout import HASH_PREFIX, Layout
+from thalweg.spark.joins.packing import packer
 from thalweg.spark.joins.splitting import Splitting
 from thalweg_lab.benches.filters.race import Tick
 from thalweg_lab.benches.joins.cells import prepared
@@ -117,7 +118,7 @@ def drive(workload: JoinWorkload, *, splits: bool) -> SkewRun:
     """Let all cells take batches in, by the layouts that a ledger decides or by the first."""
     query = workload.query
     cells = [Cell(query) for _ in range(CELLS)]
-    ledger, living, latest, results = Ledger(), PLAIN, START, 0
+    ledger, layouts, latest, results = SkewStatistics(), PLAIN, START, 0
     rows, seconds, state = np.zeros(CELLS, np.int64), np.zeros(CELLS), 0
     for arrivals in prepared(workload):
         own: list[dict[str, list[pa.RecordBatch]]] = [{} for _ in cells]
@@ -125,8 +126,8 @@ def drive(workload: JoinWorkload, *, splits: bool) -> SkewRun:
         for name, batch in arrivals.items():
             hashed = _hashes(batch)
             deadline = pc.max(batch["ts"]).as_py() + workload.seconds * 1_000_000
-            reports.append(Report(name, batch.num_rows, deadline, {0: frequent(hashed)}))
-            for numbers, part in parts(living, SHARES, name, {0: hashed}, batch):
+            reports.append(SkewReport(name, batch.num_rows, deadline, {0: frequent_values(hashed)}))
+            for numbers, part in split_by_cells(layouts, SHARES, name, {0: hashed}, batch):
                 for number in numbers:
                     own[number].setdefault(name, []).append(part)
         state = 0
@@ -139,8 +140,8 @@ def drive(workload: JoinWorkload, *, splits: bool) -> SkewRun:
             results += step.results.num_rows
             state += step.statistics.state_bytes
         if splits:
-            ledger = ledger.after(living, reports, SHARES)
-            living = ledger.next(latest, SHARES)
+            ledger = ledger.after(layouts, reports, SHARES)
+            layouts = ledger.next_layouts(latest, SHARES)
         latest = max(pc.max(batch["ts"]).as_py() for batch in arrivals.values())
     return SkewRun(results, state, rows, seconds)
 
@@ -149,7 +150,7 @@ def packing_seconds(rows: int, rounds: int) -> tuple[float, float]:
     """Processor time of a task that looks for frequent keys, and of one that does not."""
     workload = make_workload(rows, 1, is_skewed=False)
     layout, batch = Layout(workload.query, SHARES), prepared(workload)[0]["A"]
-    batch = batch.append_column(f"{HASH}0", pa.array(_hashes(batch)))
+    batch = batch.append_column(f"{HASH_PREFIX}0", pa.array(_hashes(batch)))
     with TemporaryDirectory() as folder:
         looks = packer(layout, "A", "key", Splitting(folder, "join", "run", SHARES))
         tasks = {"looks": looks, "does not": packer(layout, "A", "key")}

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thalweg.mjoin import Input, JoinQuery, Time
+from thalweg.mjoin import Input, JoinQuery, TimeWindow
 
 BATCH_SECONDS = 10
 SECOND = 1_000_000  # microseconds
@@ -61,7 +61,7 @@ class JoinWorkload:
         inputs = []
         for name in self.names:
             fields = [pa.field(column, pa.int64()) for column in self.batches[0][name].schema.names]
-            inputs.append(Input(name, pa.schema(fields), "ts", Time(self.seconds * SECOND)))
+            inputs.append(Input(name, pa.schema(fields), "ts", TimeWindow(self.seconds * SECOND)))
         return JoinQuery(
             inputs=tuple(inputs),
             equalities=tuple(frozenset(equality) for equality in self.on),

@@ -1,0 +1,139 @@
+"""The plan of a join: everything that is decided before the first row is read, as one frozen value."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from thalweg.mjoin import JoinQuery, TimeWindow
+from thalweg.mjoin.shares import choose_shares
+from thalweg.registry import hint
+from thalweg.sealed import short_digest
+from thalweg.spark.folder import scratch
+from thalweg.spark.joins.layout import Layout
+from thalweg.spark.joins.splitting import Splitting
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MOST_COPIED_BYTES = 4 << 20  # of all tables together: where keys may be split, each cell has them whole
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+
+
+@dataclass(frozen=True)
+class JoinPlan:
+    """How a `tw.join` runs."""
+
+    key: str  # of this run of the join
+    layout: Layout  # the query, and which rows go to which cells
+    folder: str  # where workers report, and keep what they learn
+    options: Mapping[str, Any] = field(default_factory=dict)  # of cells: planner, policy, drift
+    rates: Mapping[str, float] = field(default_factory=dict)  # rows of each input, relative to the others
+    filters: tuple[tuple[str, str], ...] = ()  # an input, and a condition on its rows alone
+    tables: tuple[str, ...] = ()  # inputs that are sent with the query
+    late: str | None = None  # the folder of late rows
+    is_streaming: bool = True
+    splitting: Splitting | None = None  # None where frequent keys are not split
+    notes: tuple[str, ...] = ()  # on settings that would make the query faster
+
+    @property
+    def query(self) -> JoinQuery:
+        """What was asked."""
+        return self.layout.query
+
+
+def check_spark(spark: SparkSession) -> None:
+    """Refuse a session in which a stateful operator in Python cannot run."""
+    provider = spark.conf.get(PROVIDER, "")
+    if "RocksDB" not in (provider or ""):
+        raise ValueError(
+            f"tw.join keeps its state in RocksDB, and {PROVIDER} is {provider}: write "
+            f"spark.conf.set('{PROVIDER}', '{ROCKS}') before the query starts"
+        )
+    if (
+        find_spec("google") is None or find_spec("google.protobuf") is None
+    ):  # Spark needs it, and says so only in a worker
+        raise ValueError("stateful operators in Python need protobuf: pip install 'pyspark[connect]'")
+
+
+def check_rates(query: JoinQuery, rates: Mapping[str, float] | None, tables: Sequence[str]) -> dict[str, float]:
+    """How many rows of each input there are, relative to the others; none of tables, which are not sent."""
+    rates = rates or {}
+    for name, rate in rates.items():
+        if name not in query.names:
+            raise ValueError(f"rates names {name!r}, which is not in the join{hint(name, query.names)}")
+        if not rate > 0:
+            raise ValueError(f"the rate of {name} is a number above 0, not {rate}")
+    return {name: 0.0 if name in tables else float(rates.get(name, 1.0)) for name in query.names}
+
+
+def choose_layout(query: JoinQuery, rates: Mapping[str, float], cells: int | None, spark: SparkSession) -> Layout:
+    """The grid of cells that copies the fewest rows."""
+    number = _default_cells(spark) if cells is None else cells
+    if number < 1:
+        raise ValueError(f"cells is a number of 1 or more, not {cells}")
+    placed_by = {name: frozenset(classes) for name, classes in query.key_columns.items()}
+    return Layout(query, choose_shares(placed_by, rates, number))
+
+
+def choose_folder(state: str | os.PathLike[str] | None, key: str) -> str:
+    """The folder where workers report and keep what they learn."""
+    return os.path.join(scratch(), key) if state is None else os.fspath(state)  # noqa: PTH118 - may be a URL
+
+
+def choose_splitting(
+    layout: Layout,
+    filters: Sequence[tuple[str, str]],
+    tables: Mapping[str, bytes],
+    *,
+    key: str,
+    folder: str,
+    is_streaming: bool,
+    is_shared: bool,
+) -> tuple[Splitting | None, tuple[str, ...]]:
+    """How tasks learn which keys are split; None where keys cannot be, with a note if the user can change that."""
+    # Rows of an old layout must expire, and the rows that a window counts must be together.
+    lasts = any(source.time and not isinstance(source.window, TimeWindow) for source in layout.query.inputs)
+    if not is_streaming or layout.shares.cells == 1 or lasts:
+        return None, ()
+    if not is_shared:
+        return None, ("keys that are much more frequent than others are split if state= names a shared folder",)
+    if sum(map(len, tables.values())) > MOST_COPIED_BYTES:
+        return None, (f"frequent keys are not split, as tables are larger than {MOST_COPIED_BYTES >> 20} MB",)
+    name = short_digest([layout.text(), *map(str, filters), *map(str, layout.query.select)])
+    return Splitting(folder, name, key, layout.shares, has_tables=bool(tables)), ()
+
+
+def suggest_settings(spark: SparkSession, cells: int, *, is_streaming: bool) -> tuple[str, ...]:
+    """Notes on settings of Spark that would make a streaming query faster."""
+    if not is_streaming:
+        return ()
+    notes = []
+    if spark.conf.get(CHANGELOG, "false") != "true":
+        notes.append(f"{CHANGELOG} = true makes micro-batches shorter")
+    partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or cells)
+    if partitions > cells:
+        notes.append(f"{partitions} shuffle partitions for {cells} cells: set spark.sql.shuffle.partitions to {cells}")
+    return tuple(notes)
+
+
+def is_local(spark: SparkSession) -> bool:
+    """Whether workers are on the machine of the driver."""
+    try:
+        return str(spark.sparkContext.master).startswith("local")
+    except Exception:  # noqa: BLE001 - Connect knows no contexts
+        return False
+
+
+def _default_cells(spark: SparkSession) -> int:
+    """As many cells as there are shuffle partitions, at most two a core."""
+    partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    try:
+        return min(partitions, 2 * spark.sparkContext.defaultParallelism)
+    except Exception:  # noqa: BLE001 - Connect knows no contexts
+        return partitions

@@ -1,0 +1,94 @@
+"""The state of a join as Spark stores it: a value for each cell, a value for the ledger, and the cells' segments.
+
+Each value is sealed with its kind and version, so Spark's own schema of the state never changes, and a checkpoint of
+another version is refused with a message that says what to do. Segments are sealed by `thalweg.mjoin.segments`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from thalweg.mjoin.layouts import ActiveLayouts
+from thalweg.mjoin.segments import NEW_CHECKPOINT
+from thalweg.sealed import load_json, seal, unseal
+from thalweg.spark.joins.splitting import SplittingRecord
+
+CELL, LEDGER = "state of a cell", "state of a join's ledger"  # kinds
+VERSION = 2  # 1 was not sealed
+
+
+class StoredSegment(NamedTuple):
+    """A segment in Spark's state store."""
+
+    name: str  # used once, even if a task is repeated
+    bytes: int
+
+
+@dataclass(frozen=True)
+class CellState:
+    """The state of a cell, without the content of its segments."""
+
+    token: str  # the name of this version of the state
+    watermark: int  # milliseconds, 0 for none yet
+    segments: Mapping[int, StoredSegment]
+    counts: Mapping[str, Any]
+    layouts: ActiveLayouts  # by which the last rows were sent
+    knowledge: Mapping[str, Any]  # of the cell: it makes the cell fast, and results do not depend on it
+    owner: str  # the address of the process that holds this version of the cell
+
+    def to_bytes(self) -> bytes:
+        """The state, sealed."""
+        return _sealed(
+            CELL,
+            {
+                "token": self.token,
+                "watermark": self.watermark,
+                "segments": {str(number): list(segment) for number, segment in self.segments.items()},
+                "counts": self.counts,
+                "layouts": self.layouts.to_json(),
+                "knowledge": self.knowledge,
+                "owner": self.owner,
+            },
+        )
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> CellState:
+        """The state that `to_bytes` was called on."""
+        saved = _unsealed(CELL, data)
+        segments = {int(number): StoredSegment(*segment) for number, segment in saved.pop("segments").items()}
+        return cls(segments=segments, layouts=ActiveLayouts.from_json(saved.pop("layouts")), **saved)
+
+
+@dataclass(frozen=True)
+class LedgerState:
+    """The state of the ledger."""
+
+    layout: str  # as `Layout.text` gives it
+    without_key_or_time: Mapping[str, int]  # rows that were not sent, by input
+    splitting: SplittingRecord | None = None  # None where no key can be split
+
+    def to_bytes(self) -> bytes:
+        """The state, sealed."""
+        splitting = self.splitting.to_json() if self.splitting else None
+        values = {"layout": self.layout, "without_key_or_time": self.without_key_or_time, "splitting": splitting}
+        return _sealed(LEDGER, values)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> LedgerState:
+        """The state that `to_bytes` was called on."""
+        saved = _unsealed(LEDGER, data)
+        splitting = SplittingRecord.from_json(saved["splitting"]) if saved["splitting"] else None
+        return cls(saved["layout"], saved["without_key_or_time"], splitting)
+
+
+def _sealed(kind: str, values: Mapping[str, Any]) -> bytes:
+    return seal(kind, VERSION, json.dumps(values).encode())
+
+
+def _unsealed(kind: str, data: bytes) -> dict[str, Any]:
+    (text,) = unseal(kind, VERSION, data, NEW_CHECKPOINT)
+    values: dict[str, Any] = load_json(kind, text)
+    return values
