@@ -7,7 +7,7 @@ same answers. Kernels keep to what Numba understands: they work in place on NumP
 their callers made, make none of their own, and return numbers.
 
 Kernels that call each other are a group. Those of the packages in `ALONE` call none of other packages and are called by
-none: a worker that joins compiles what finds matches, and not what plans once in a while.
+none: a worker that joins compiles the kernels that find matches, not the planners that run once in a while.
 
 Other packages may mark kernels of their own, which belong to the first group. They may call kernels of this package and
 of their own file: those are the files that the cache on disk watches.
@@ -63,7 +63,7 @@ def clock() -> int:
 
 
 def compiled(group: str = ORDERING) -> bool:
-    """Whether kernels are machine code by now."""
+    """Whether the kernels of a group are machine code by now."""
     return group in _compiled
 
 
@@ -76,9 +76,9 @@ def count_handled(tuples: int, group: str = ORDERING) -> None:
 
 
 def compile_kernels(*groups: str) -> None:
-    """Turn kernels into machine code, in place, for the rest of the process: those of some groups, or all.
+    """Turn kernels into machine code, in place, for the rest of the process: the kernels of some groups, or all.
 
-    The compiled function takes the plain one's name in every module that holds it, of all packages with kernels, so
+    The compiled function replaces the plain function in every module that holds it, of all packages with kernels, so
     callers, plain or compiled, need not know.
     """
     new = set(groups or (ORDERING, *ALONE)) - _compiled
@@ -110,7 +110,7 @@ def _jit(function: Callable[..., Any], source: str) -> Any:
 
 
 def _source() -> str:
-    """What identifies the source of all kernels: a digest of the files that hold them."""
+    """A digest of all files that hold kernels, which identifies their source."""
     files = (path.read_bytes() for path in sorted(Path(__file__).parent.rglob("*.py")))
     return hashlib.sha256(b"".join(file for file in files if b"@kernel" in file)).hexdigest()
 

@@ -1,4 +1,4 @@
-"""Finds what is registered under a name, or says which names there are."""
+"""Finds the class that is registered under a name, or says which names there are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol, TypeVar
 
 
 class Named(Protocol):
-    """What a registry holds."""
+    """A class that a registry can hold."""
 
     name: ClassVar[str]
 
@@ -16,7 +16,7 @@ class Named(Protocol):
 N = TypeVar("N", bound=Named)
 
 
-def find(name: str, registered: Iterable[type[N]], what: str) -> type[N]:
+def find(name: str, registered: Iterable[type[N]], role: str) -> type[N]:
     """The class with this name.
 
     >>> from thalweg.ordering import POLICIES
@@ -26,13 +26,13 @@ def find(name: str, registered: Iterable[type[N]], what: str) -> type[N]:
     ValueError: there is no policy 'a-gredy'; did you mean 'a-greedy'? There are: as-written, static-greedy, optimal, \
 a-greedy, sweep, independent, local-swaps, adjacent-swap, marginal-rank
     """
-    by_name = {one.name: one for one in registered}
+    by_name = {kind.name: kind for kind in registered}
     if name not in by_name:
-        raise ValueError(f"there is no {what} {name!r}{hint(name, by_name)} There are: {', '.join(by_name)}")
+        raise ValueError(f"there is no {role} {name!r}{hint(name, by_name)} There are: {', '.join(by_name)}")
     return by_name[name]
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence about a name that is not known: the one that may have been meant."""
+    """The end of a sentence about an unknown name: the known name that may have been meant."""
     near = get_close_matches(name, list(known), n=1)
     return f"; did you mean {near[0]!r}?" if near else "."

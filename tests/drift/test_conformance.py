@@ -9,7 +9,9 @@ from thalweg.kernels import compile_kernels
 from thalweg_lab.workload import Workload
 
 every_detector = pytest.mark.parametrize("kind", DETECTORS, ids=lambda kind: kind.name)
-every_seeing = pytest.mark.parametrize("kind", [BCS, Martingale, Adwin], ids=lambda kind: kind.name)
+every_seeing = pytest.mark.parametrize(
+    "kind", [kind for kind in DETECTORS if not kind.is_blind], ids=lambda kind: kind.name
+)
 
 
 def feed(one: Detector, rows: NDArray[np.float64]) -> list[tuple[int, int]]:

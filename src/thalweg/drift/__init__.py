@@ -1,7 +1,7 @@
 """When past statistics are no longer true: change detection for filter drop probabilities and costs.
 
-`DETECTORS` lists every detector; `detector("bcs")` makes one by name. `Watched` combines one with any policy of
-`thalweg.ordering`. (bcs-change-detection-2012)
+`DETECTORS` lists every detector; `detector("bcs")` makes a detector by its name. `Watched` combines a detector
+with any policy of `thalweg.ordering`. (bcs-change-detection-2012)
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DETECTORS: tuple[type[Detector], ...] = (BCS, Martingale, Adwin, NoDetector)
 
 
 def detector(name: str, **options: Any) -> Detector:  # noqa: ANN401 - the detector checks them
-    """Make a detector by its name; options are those of its class.
+    """Make a detector by its name; the options are the parameters of its class.
 
     >>> detector("bcs", h=50).name
     'bcs'

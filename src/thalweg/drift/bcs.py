@@ -27,7 +27,7 @@ from thalweg.kernels import inlined, kernel
 from thalweg.ordering.types import Floats
 
 RECENT = 256  # estimates of each series that are remembered, among which a change may have begun
-SPLITS = 6  # looks at a suspicion that are worth as many independent ones: at the newest 5, 10, ... 160 estimates
+SPLITS = 6  # looks at a suspicion that are worth as many independent looks: at the newest 5, 10, ... 160 estimates
 # Least variance of the estimates, as a share of that of a proportion of k tuples: constant estimates have none.
 LEAST_VARIANCE = 0.25
 LEAST_PARAMETERS = 0.01  # of alpha and beta together: a variance beyond a beta distribution's implies none

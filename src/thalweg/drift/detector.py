@@ -1,8 +1,8 @@
 """What every detector is: it watches many series of estimates at once and says which changed.
 
 A series is the estimates of one drop probability, segment by segment, each strictly between 0 and 1; NaN where a
-segment says nothing of it, and that series then waits. Where estimates come from is `Monitor`'s business, and what to
-do about a change is `Watched`'s.
+segment says nothing of it, and that series then waits. `Monitor` makes the estimates, and `Watched` decides
+what to do about a change.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Detector(ABC):
         self._begin(series)
 
     def update(self, estimates: ArrayLike) -> tuple[Alarm, ...]:
-        """Take in the next estimate of each series; returns what changed, the surest first."""
+        """Learn the next estimate of each series; returns the series that changed, the surest first."""
         checked = np.ascontiguousarray(estimates, np.float64)
         if checked.shape != (self.series,):
             raise ValueError(f"this detector watches {self.series} series, not {checked.shape}: call watch() first")
@@ -69,7 +69,7 @@ class Detector(ABC):
 
     @abstractmethod
     def _take(self, estimates: Floats) -> list[Alarm]:
-        """Take in one estimate of each series."""
+        """Learn one estimate of each series."""
 
 
 def estimate(dropped: ArrayLike, k: int = K) -> Floats:
@@ -88,7 +88,7 @@ def estimate(dropped: ArrayLike, k: int = K) -> Floats:
 def change_point(estimates: Floats, k: int) -> tuple[int, float, float, float]:
     """Where a series changed most surely: estimates since, mean before, mean after, standard errors between them.
 
-    The variance is at least that of a proportion of k tuples, so that constant estimates have one.
+    The variance is at least that of a proportion of k tuples, so that constant estimates have a variance.
 
     >>> back, before, after, _ = change_point(np.array([0.2, 0.3, 0.2, 0.6, 0.7]), k=20)
     >>> back, round(before, 2), round(after, 2)

@@ -1,7 +1,7 @@
 """The martingale test of Ho and Wechsler: whether the estimates of a series could have come in any order.
 
-The strangeness of an estimate is its distance from the mean. Of each new one, the p-value says how many are stranger:
-uniform as long as estimates are exchangeable, small when a strange one comes. The randomised power martingale
+The strangeness of an estimate is its distance from the mean. The p-value of a new estimate says how many are stranger:
+uniform as long as estimates are exchangeable, small when a strange estimate comes. The randomised power martingale
 multiplies epsilon * p^(epsilon - 1) over the estimates; by chance it exceeds h with a probability of at most 1/h.
 (S.-S. Ho and H. Wechsler, "A martingale framework for detecting changes in data streams by testing exchangeability",
 IEEE TPAMI 32, 2010; bcs-change-detection-2012, section V-A, for m and nu)
@@ -17,7 +17,7 @@ import numpy as np
 from thalweg.drift.detector import Alarm, Detector, K, change_point
 from thalweg.ordering.types import Floats, Integers
 
-REMEMBERED = 500  # newest estimates that a new one is ranked among: the test takes time in proportion
+REMEMBERED = 500  # newest estimates among which a new estimate is ranked: the test takes time in proportion
 EPSILON = 0.92  # as Ho and Wechsler recommend
 
 

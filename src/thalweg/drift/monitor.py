@@ -1,11 +1,11 @@
 """Watches all conditional drop probabilities of an order, and the filters' costs, with one detector.
 
 Profile tuples come in segments of k. Of each segment, d(j|i) is estimated by the share of its tuples that the filter at
-position j drops and none of those before position i do: the segment's matrix view over k. All N(N+1)/2 of them, and the
+position j drops and no filter before position i does: the segment's matrix view over k. All N(N+1)/2 of them, and the
 N costs, are series of the detector. (bcs-change-detection-2012, section IV)
 
 A share of all k tuples always exists, also where no tuple gets as far as position i. A cost t becomes t / (t + the
-first one seen), which is a half as long as nothing changes; a segment without a time sample of a filter says nothing
+first cost seen), which is a half as long as nothing changes; a segment without a time sample of a filter says nothing
 of its cost. (docs/decisions/0011)
 """
 
@@ -25,8 +25,8 @@ from thalweg.ordering.matrix_view import FULL, count
 from thalweg.ordering.profile import LEAST_TIME
 from thalweg.ordering.types import Booleans, Floats, Integers
 
-# A filter's cost has changed when it is this many times what it was, or as little: less changes no order that matters,
-# and timings drift.
+# A filter's cost has changed when it is this many times greater or less than before: smaller changes hardly matter to
+# an order, and timings drift.
 COST_RATIO = 1.5
 # One time sample counts at most this many times the first: a process may lose the processor.
 TIME_CLIP = 100.0
@@ -60,7 +60,7 @@ class ProfileSegment(NamedTuple):
     columns: Integers
     time_sum: Floats
     time_count: Integers
-    reference: Floats  # the first mean time of each filter, 0 until there is one
+    reference: Floats  # the first mean time of each filter, 0 until there is a time sample
     estimates: Floats  # one for each entry, then one for each cost
 
 
@@ -143,7 +143,7 @@ class Monitor:
         return int(self.detector.k - self.segment.cursor[FILL])
 
     def follow(self, order: Iterable[int], *, diagonal: bool = False) -> None:
-        """Watch another order: forget what was learnt and the unfinished segment."""
+        """Watch another order: forget all estimates and the unfinished segment."""
         self.order = tuple(order)
         filters = len(self.order)
         rows, columns = np.diag_indices(filters) if diagonal else np.triu_indices(filters)
@@ -164,7 +164,7 @@ class Monitor:
     def update(
         self, masks: ArrayLike, times: ArrayLike | None = None, timed: ArrayLike | None = None
     ) -> tuple[Shift, ...]:
-        """Take in profile tuples, and the times of those that are timed; returns what changed, oldest segment first."""
+        """Learn profile tuples, and the times of the timed tuples; returns the changes, the oldest segment's first."""
         each = np.asarray(masks, np.int64)
         seconds = np.full((each.size, len(self.order)), np.nan) if times is None else np.asarray(times, np.float64)
         measured = np.full(each.size, times is not None) if timed is None else np.asarray(timed, np.bool_)
@@ -177,7 +177,7 @@ class Monitor:
         return tuple(shifts)
 
     def filled(self, tuples: int, *, is_full: bool) -> tuple[Shift, ...]:
-        """Note that so many profile tuples were put into the segment; if it is full, returns what changed."""
+        """Note that so many profile tuples were put into the segment; if it is full, returns the changes."""
         self.seen += tuples
         alarms = self.detector.update(self.segment.estimates) if is_full else ()
         return tuple(shift for shift in map(self._shift, alarms) if shift is not None) if alarms else ()

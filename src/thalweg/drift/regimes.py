@@ -1,4 +1,4 @@
-"""Remembers the profiles of times past, so that one that returns is known at once.
+"""Remembers the profiles of earlier regimes, so that a regime that returns is recognised at once.
 
 What tells regimes apart is how many of its profile tuples each filter drops. Must not know why a regime ended.
 """
@@ -53,13 +53,13 @@ class Regimes:
 
     def __init__(self, filters: int, room: int = 8) -> None:
         if room < 0:
-            raise ValueError(f"so many regimes cannot be remembered: {room}; 0 remembers none")
+            raise ValueError(f"the number of regimes to remember is 0 or more, not {room}")
         self._filters = filters
         self._known: deque[Regime] = deque(maxlen=room)
         self._next = 0
 
     def remember(self, masks: Integers, returned: Regime | None = None) -> int:
-        """Store a regime that ended, in the place of what was known of it if it had returned; returns its number."""
+        """Store a regime that ended, and replace its earlier profile if it had returned; returns its number."""
         if returned in self._known:
             self._known.remove(returned)  # type: ignore[arg-type]  # None is never in it
         if returned is None:

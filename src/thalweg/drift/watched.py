@@ -2,8 +2,8 @@
 
 *Measurement update:* profile tuples go into the policy's window and, by segments, to a detector that watches all
 conditional drop probabilities of the policy's order, and the filters' costs. When something changed, the profile tuples
-from before are dropped and everything is learnt anew from what is left. *Analysis and reoptimisation* are the policy's
-own, and rest while nothing changes. (section IV)
+from before are dropped and everything is learnt anew from the tuples that are left. *Analysis and reoptimisation* are
+the policy's own, and rest while nothing changes. (section IV)
 
 Where the paper is silent or its answer is poor, this does more. The few tuples since a change would make a poor order:
 analysis is repeated as they double until there are as many as the detector trains on, and then whenever half of the
@@ -44,7 +44,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True)
 class Drift:
-    """A change that was detected, and what it led to."""
+    """A change that was detected, and its consequences."""
 
     seen: int  # profile tuples so far, when it was detected
     at: int  # and when it is thought to have begun
@@ -55,7 +55,7 @@ class Drift:
     after: float
     given: tuple[int, ...]
     dropped: int  # profile tuples that were out of date
-    kept: int  # and those that were not
+    kept: int  # profile tuples that were not
     regime: int | None  # which earlier regime has returned, if any
     order_before: tuple[int, ...]
     order_after: tuple[int, ...]  # once the change was learnt; until then, the order so far
@@ -88,7 +88,7 @@ class Watched(Policy):
     Examples
     --------
     The paper's example 1. With a window that holds everything, A-Greedy alone would never see that the second filter
-    has become the better one.
+    has become the better filter.
 
     >>> from thalweg.ordering import AGreedy
     >>> random = np.random.default_rng(0)
@@ -125,9 +125,9 @@ class Watched(Policy):
         self.phase = Phase.LEARNING
         self.monitor = Monitor(self.order, detector, diagonal=not self.policy.profiles_all_filters)
         self._regimes = Regimes(self.filters, remember)
-        self._regime: Regime | None = None  # the one that has returned and lasts
-        self._left: int | None = None  # the number of the one that ended last
-        self._is_logged = False  # whether what is being learnt is after the last of `changes`
+        self._regime: Regime | None = None  # the regime that has returned and lasts
+        self._left: int | None = None  # the number of the regime that ended last
+        self._is_logged = False  # whether the last of `changes` began the regime that is being learnt
         self._seen = 0
         self._room = detector.k  # profile tuples to the end of the segment
         self._learnt = 0  # profile tuples since the last change
@@ -145,7 +145,7 @@ class Watched(Policy):
         self.policy.share_sampler(sampler)
 
     def forget(self) -> None:
-        """Throw the profile away, as whoever runs the policy knows that it is out of date, and learn anew."""
+        """Throw the profile away, because the executor knows that it is out of date, and learn anew."""
         self.policy.forget()
         self.phase, self._room, self._learnt, self._fresh = Phase.LEARNING, self.detector.k, 0, 0
         self._regime, self._is_logged = None, False
@@ -169,7 +169,7 @@ class Watched(Policy):
         return self.policy._adapt(batch)  # noqa: SLF001 - a policy that wraps another one
 
     def _take(self, piece: Batch) -> None:
-        """Take in profile tuples of one segment: the measurement update."""
+        """Learn profile tuples of one segment: the measurement update."""
         size, shifts = piece.masks.size, tuple[Shift, ...]()
         if self.phase is Phase.RESTING:
             is_full = collect(self.profile.arrays, self.monitor.segment, piece)
@@ -190,7 +190,7 @@ class Watched(Policy):
                 self._go_on()
 
     def _go_on(self) -> None:
-        """Choose the phase of the next segment, after one in which nothing changed."""
+        """Choose the phase of the next segment, after a segment in which nothing changed."""
         if self.phase is Phase.LEARNING:
             if self._is_logged and 2 * self._fresh >= self._learnt:
                 self._recognise()
@@ -222,7 +222,7 @@ class Watched(Policy):
         self._fresh = 0
 
     def _follow(self) -> None:
-        """Watch the order as it is now, with what the window tells of its probabilities."""
+        """Watch the order as it is now, with the probabilities that the window tells."""
         self.monitor.follow(self.order, diagonal=not self.policy.profiles_all_filters)
         self._rest()
         if self.policy.profiles_all_filters:
@@ -231,7 +231,7 @@ class Watched(Policy):
             self.monitor.update(known.masks, known.times, known.timed)
 
     def _change(self, shifts: tuple[Shift, ...]) -> None:
-        """Drop what is out of date, and begin to learn anew."""
+        """Drop the profile tuples that are out of date, and begin to learn anew."""
         surest = max(shifts, key=lambda shift: shift.strength)
         order, back, size = self.order, self.monitor.seen - surest.at, len(self.profile)
         kept = 0 if self.policy.decides_once else min(back, size)
@@ -274,7 +274,7 @@ class Watched(Policy):
             self.changes[-1] = replace(self.changes[-1], regime=self._regime.number, order_after=self.order)
 
     def _restart(self, size: int, earlier: Integers | None = None) -> None:
-        """Let the policy begin anew with its newest profile tuples, after those of an earlier regime."""
+        """Let the policy begin anew with its newest profile tuples, after the tuples of an earlier regime."""
         window, kept = self.profile, self._newest(size)
         cursor = window.arrays.cursor
         window.clear()
@@ -305,7 +305,7 @@ class Watched(Policy):
         return Batch(window.masks[slots], window.times[slots], window.timed[slots], window.stamps[slots])
 
     def _profile_fully(self) -> None:
-        """Let an adaptive drop-profiling probability be the full one until the window is full."""
+        """Use the full drop-profiling probability, if it is adaptive, until the window is full."""
         sampler = self.sampler
         if sampler.adaptive and sampler.probability < sampler.full_probability:
             sampler.use(sampler.full_probability, until=self.profile.seen + self.profile.window)

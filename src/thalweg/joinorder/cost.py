@@ -80,21 +80,21 @@ def probe_cost(graph: JoinGraph, sequence: Sequence[int], measure: Measure | str
     return float(total)
 
 
-def step(graph: JoinGraph, before: Sequence[int], one: int, measure: Measure) -> tuple[float, float]:
+def step(graph: JoinGraph, before: Sequence[int], joined: int, measure: Measure) -> tuple[float, float]:
     """How many tuples a tuple joined from the streams before becomes by joining one more, and what that costs."""
-    size, shares = float(graph.sizes[one]), graph.selectivities[one][list(before)]
-    share = _joint_share(graph, before, one) if graph.redundant else math.prod(shares.tolist())
+    size, shares = float(graph.sizes[joined]), graph.selectivities[joined][list(before)]
+    share = _joint_share(graph, before, joined) if graph.redundant else math.prod(shares.tolist())
     if measure is Measure.PAIRS:
         return size * share, size
     return size * share, size * share if measure is Measure.TUPLES else 1.0 + size * float(shares.min())
 
 
-def _joint_share(graph: JoinGraph, before: Sequence[int], one: int) -> float:
+def _joint_share(graph: JoinGraph, before: Sequence[int], joined_stream: int) -> float:
     """The selectivity of a stream with all those before it, where equalities follow from one another."""
     joined = frozenset(graph.names[each] for each in before)
     before_it, with_it = (
         sum(math.log(each.selectivity) for each in graph.counted(streams))
-        for streams in (joined, joined | {graph.names[one]})
+        for streams in (joined, joined | {graph.names[joined_stream]})
     )
     return math.exp(with_it - before_it)
 
@@ -144,15 +144,17 @@ def redundancy(graph: JoinGraph) -> Floats:
     pairs = np.log(graph.selectivities)
     for left, right in np.argwhere(np.triu(graph.adjacent)).tolist():
         missing[(sets >> left) & (sets >> right) & 1 == 1] -= pairs[left, right]
-    attributes = sorted({each for one in graph.predicates if one.equality for each in one.equality})
+    attributes = sorted({each for predicate in graph.predicates if predicate.equality for each in predicate.equality})
     group = np.repeat(np.arange(len(attributes), dtype=np.int16)[:, None], sets.size, axis=1)  # [attribute, set]
-    for one in sorted(graph.predicates, key=lambda one: -one.selectivity):  # as `JoinGraph.counted`, all sets at once
-        counts = (sets >> graph.position(one.left)) & (sets >> graph.position(one.right)) & 1 == 1
-        if one.equality:
-            left_group, right_group = (group[attributes.index(each)].copy() for each in one.equality)
+    for predicate in sorted(
+        graph.predicates, key=lambda predicate: -predicate.selectivity
+    ):  # as `JoinGraph.counted`, all sets at once
+        counts = (sets >> graph.position(predicate.left)) & (sets >> graph.position(predicate.right)) & 1 == 1
+        if predicate.equality:
+            left_group, right_group = (group[attributes.index(each)].copy() for each in predicate.equality)
             counts &= left_group != right_group
             group = np.where(counts & (group == right_group), left_group, group)
-        missing[counts] += math.log(one.selectivity)
+        missing[counts] += math.log(predicate.selectivity)
     return missing
 
 

@@ -101,9 +101,9 @@ def _count_tuples(model: Model, neighbours: Integers, tuples: Floats, following:
         following[joined] = -1 if before else 0
     for joined in range(1, tuples.size):
         if following[joined] == 0:
-            for one in range(streams):
-                if not (joined >> one) & 1 and neighbours[one] & joined:
-                    following[joined | (1 << one)] = 0
+            for stream in range(streams):
+                if not (joined >> stream) & 1 and neighbours[stream] & joined:
+                    following[joined | (1 << stream)] = 0
 
 
 @kernel
@@ -125,18 +125,18 @@ def _fill_sets(
         if following[joined] < 0:
             continue
         best = np.inf
-        for one in range(streams):
-            if (joined >> one) & 1 or not neighbours[one] & joined:
+        for stream in range(streams):
+            if (joined >> stream) & 1 or not neighbours[stream] & joined:
                 continue
-            after = joined | (1 << one)
+            after = joined | (1 << stream)
             if model.summed:
                 step = tuples[after]
             else:
-                step = tuples[joined] + min(low[one, joined & part], high[one, joined >> half])
+                step = tuples[joined] + min(low[stream, joined & part], high[stream, joined >> half])
             most, least = max(step, cheapest[after]), min(step, cheapest[after])
             if most < best:
                 cost = most + np.log1p(np.exp(least - most))
                 if cost < best:
                     best = cost
-                    following[joined] = one
+                    following[joined] = stream
         cheapest[joined] = best

@@ -57,10 +57,10 @@ class DropProbing:
         neighbours = spanning_tree(graph, model(graph, Measure.TUPLES))
         start = self.graph.position(self.stream)
         down, seen = [start], {start: start}
-        for one in down:  # grows while it is read: breadth first
-            for child in neighbours[one]:
+        for parent_number in down:  # grows while it is read: breadth first
+            for child in neighbours[parent_number]:
                 if child not in seen:
-                    seen[child] = one
+                    seen[child] = parent_number
                     down.append(child)
         names = self.graph.names
         return {names[child]: names[parent] for child, parent in seen.items() if child != start}
@@ -82,4 +82,4 @@ class DropProbing:
 
     def order(self, learner: Policy) -> tuple[str, ...]:
         """A policy's order, as streams: what `Orders` gives, without a Cartesian product."""
-        return tuple(self.filters[one] for one in learner.order)
+        return tuple(self.filters[number] for number in learner.order)

@@ -48,7 +48,7 @@ def every_order(graph: JoinGraph, start: int, measure: Measure) -> Iterator[tupl
         order, tuples, cost = waiting.pop()
         if len(order) == len(graph.streams):
             yield cost, order
-        for one in range(len(graph.streams)):
-            if one not in order and not neighbours[one].isdisjoint(order):
-                growth, each = step(graph, order, one, measure)
-                waiting.append(((*order, one), tuples * growth, cost + tuples * each))
+        for stream in range(len(graph.streams)):
+            if stream not in order and not neighbours[stream].isdisjoint(order):
+                growth, each = step(graph, order, stream, measure)
+                waiting.append(((*order, stream), tuples * growth, cost + tuples * each))

@@ -1,6 +1,6 @@
-"""Why a join is ordered as it is: its shape, the planner chosen, the orders with their costs, and what others would do.
+"""Why a join is ordered as it is: its shape, the chosen planner, its orders and costs, and other planners' orders.
 
-Gives plain data; who prints it is not its business.
+Gives plain data, and knows nothing of how it is printed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RIVALS: tuple[type[Planner], ...] = (DMJoin, TreeOpt, Sifting, FAB, GlobalImpact
 
 @dataclass(frozen=True)
 class Alternative:
-    """What another planner's orders would cost; no orders, but the reason, where it gives none."""
+    """Another planner's orders; no orders, but the reason, if the planner gives none."""
 
     planner: str
     orders: Orders | None
@@ -33,7 +33,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class JoinExplanation:
-    """The orders chosen for a join, and what they were chosen from."""
+    """The orders chosen for a join, and the alternatives."""
 
     orders: Orders
     alternatives: tuple[Alternative, ...]
@@ -56,23 +56,28 @@ class JoinExplanation:
             "algorithm": self.orders.algorithm,
             "total": self.orders.total,
             "streams": [
-                {"name": one.name, "rate": one.rate, "window": one.window, "order": list(self.orders[one.name])}
+                {
+                    "name": stream.name,
+                    "rate": stream.rate,
+                    "window": stream.window,
+                    "order": list(self.orders[stream.name]),
+                }
                 | {"insert": cost.insert, "purge": cost.purge, "probe": cost.probe}
-                for one in self.graph.streams
-                for cost in [self.orders.cost(one.name)]
+                for stream in self.graph.streams
+                for cost in [self.orders.cost(stream.name)]
             ],
             "predicates": [
-                {"left": one.left, "right": one.right, "selectivity": one.selectivity, "text": str(one)}
-                for one in self.graph.predicates
+                {"left": each.left, "right": each.right, "selectivity": each.selectivity, "text": str(each)}
+                for each in self.graph.predicates
             ],
             "alternatives": [
                 {
-                    "planner": one.planner,
-                    "total": one.orders.total if one.orders else None,
-                    "ratio": self.ratio(one.orders) if one.orders else None,
-                    "note": one.note,
+                    "planner": other.planner,
+                    "total": other.orders.total if other.orders else None,
+                    "ratio": self.ratio(other.orders) if other.orders else None,
+                    "note": other.note,
                 }
-                for one in self.alternatives
+                for other in self.alternatives
             ],
         }
 
@@ -89,7 +94,7 @@ def explain(
     """
     orders = (planner or QAware()).plan(graph, measure)
     others = (kind() for kind in RIVALS if kind.name not in {orders.planner, orders.algorithm})
-    return JoinExplanation(orders, tuple(_alternative(one, graph, orders.measure) for one in others))
+    return JoinExplanation(orders, tuple(_alternative(other, graph, orders.measure) for other in others))
 
 
 def _alternative(planner: Planner, graph: JoinGraph, measure: Measure) -> Alternative:

@@ -47,16 +47,16 @@ def random_edges(shape: GraphShape, streams: int, random: np.random.Generator) -
     every = list(combinations(range(streams), 2))
     match shape:
         case GraphShape.LINEAR:
-            return [(one - 1, one) for one in range(1, streams)]
+            return [(stream - 1, stream) for stream in range(1, streams)]
         case GraphShape.STAR:
-            return [(0, one) for one in range(1, streams)]
+            return [(0, stream) for stream in range(1, streams)]
         case GraphShape.COMPLETE:
             return every
         case GraphShape.DISCONNECTED:
-            return [(one - 1, one) for one in range(1, streams - 1)]
-    tree = [(int(random.integers(one)), one) for one in range(1, streams)]
+            return [(stream - 1, stream) for stream in range(1, streams - 1)]
+    tree = [(int(random.integers(stream)), stream) for stream in range(1, streams)]
     if shape is GraphShape.ACYCLIC:
         return tree
     rest = sorted(set(every) - set(tree))
     more = random.choice(len(rest), random.integers(1, len(rest) + 1), replace=False).tolist() if rest else []
-    return tree + [rest[one] for one in more]
+    return tree + [rest[stream] for stream in more]

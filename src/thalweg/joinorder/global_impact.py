@@ -42,7 +42,7 @@ def backward_greedy(model: Model) -> Integers:
     The impact of a stream is the tuples of all, divided by what it multiplies them by: so the least is the most.
     """
     streams = model.size.size
-    neighbours = [sum(1 << int(one) for one in np.flatnonzero(row)) for row in model.joinable]
+    neighbours = [sum(1 << int(stream) for stream in np.flatnonzero(row)) for row in model.joinable]
     sequences = np.empty((streams, streams), np.int64)
     sequences[:, 0] = rows = np.arange(streams)
     growth = np.repeat((model.size + model.selectivity.sum(axis=0))[None], streams, axis=0)
@@ -51,33 +51,35 @@ def backward_greedy(model: Model) -> Integers:
     tree = model.joinable.sum() == 2 * (streams - 1)  # a connected graph with so few predicates is one
 
     @cache  # most starts have the same streams left for long
-    def may_leave(among: int, one: int) -> bool:
+    def may_leave(among: int, stream: int) -> bool:
         if tree:
-            return (neighbours[one] & among).bit_count() <= 1
-        return stays_connected(neighbours, among, one)
+            return (neighbours[stream] & among).bit_count() <= 1
+        return stays_connected(neighbours, among, stream)
 
     for place in range(streams - 1, 0, -1):
         last = growth.argmax(axis=1)
         for start, most in enumerate(last.tolist()):
-            one = most
-            if not may_leave(left[start], one):
+            stream = most
+            if not may_leave(left[start], stream):
                 by_growth = np.argsort(-growth[start]).tolist()
-                one = last[start] = next(each for each in by_growth if may_leave(left[start], each))
-            left[start] ^= 1 << one
+                stream = last[start] = next(each for each in by_growth if may_leave(left[start], each))
+            left[start] ^= 1 << stream
         sequences[:, place] = last
         growth -= model.selectivity[last]
         growth[rows, last] = -np.inf
     return sequences
 
 
-def stays_connected(neighbours: list[int], streams: int, one: int) -> bool:
+def stays_connected(neighbours: list[int], streams: int, leaving: int) -> bool:
     """Whether a connected set of streams, as bits, remains connected when one of it leaves.
 
     >>> stays_connected([0b010, 0b101, 0b010], 0b111, 1)
     False
     """
-    rest = streams & ~(1 << one)
-    wanted = neighbours[one] & rest  # they were connected with all the others, so it is enough that they stay together
+    rest = streams & ~(1 << leaving)
+    wanted = (
+        neighbours[leaving] & rest
+    )  # they were connected with all the others, so it is enough that they stay together
     reached = fresh = wanted & -wanted
     while fresh and wanted & ~reached:
         lowest = fresh & -fresh

@@ -22,11 +22,11 @@ import numpy as np
 from thalweg.joinorder.text import Equalities, Equality, chosen, classes, parse_condition, reduced
 from thalweg.ordering.types import Booleans, Floats
 
-DEFAULT_SELECTIVITY = 0.1  # of an equality nobody knows anything about, since System R
+DEFAULT_SELECTIVITY = 0.1  # of an equality about which nothing is known, since System R
 
 
 class GraphShape(StrEnum):
-    """What a join graph looks like; the first that fits (two streams are linear, a triangle is complete)."""
+    """The shape of a join graph: the first that fits (two streams are linear, a triangle is complete)."""
 
     DISCONNECTED = "disconnected"
     LINEAR = "linear"
@@ -45,9 +45,9 @@ class JoinStream:
     window: float = 1.0
 
     def __post_init__(self) -> None:
-        for what, value in (("rate", self.rate), ("window", self.window)):
+        for quantity, value in (("rate", self.rate), ("window", self.window)):
             if not 0.0 < value < math.inf:
-                raise ValueError(f"the {what} of {self.name} is a number above 0, not {value}")
+                raise ValueError(f"the {quantity} of {self.name} is a number above 0, not {value}")
         if not 0.0 < self.rate * self.window < math.inf:
             raise ValueError(f"the window of {self.name} holds rate × window tuples, which is beyond all numbers")
 
@@ -60,7 +60,7 @@ class JoinPredicate:
     right: str
     selectivity: float
     text: str = ""
-    equality: Equality | None = None  # what it is of attributes, if known: then it may follow from others
+    equality: Equality | None = None  # of attributes, if known: then it may follow from other equalities
 
     def __post_init__(self) -> None:
         if self.left == self.right:
@@ -123,9 +123,9 @@ class JoinGraph:
         return cls(
             tuple(JoinStream(name, rate, _of(windows, name, "window")) for name, rate in rates.items()),
             tuple(
-                JoinPredicate(left, right, one)
+                JoinPredicate(left, right, selectivity)
                 for (left, right), each in selectivities.items()
-                for one in ([each] if isinstance(each, int | float) else each)
+                for selectivity in ([each] if isinstance(each, int | float) else each)
             ),
         )
 
@@ -155,8 +155,8 @@ class JoinGraph:
         written = parse_condition(condition)
         wanted = chosen(written, equalities)
         names = list(rates) if isinstance(rates, Mapping) else _streams(written)
-        for one in written:
-            for stream, _ in one:
+        for equality in written:
+            for stream, _ in equality:
                 _known(stream, names)
         return cls(
             tuple(JoinStream(name, _of(rates, name, "rate"), _of(windows, name, "window")) for name in names),
@@ -182,9 +182,11 @@ class JoinGraph:
     def selectivities(self) -> Floats:
         """The selectivity between every two streams: the product over their predicates, 1 where there is none."""
         matrix = np.ones((len(self.streams), len(self.streams)))
-        for one in self._counted_between_pairs() if self.redundant else self.predicates:
-            left, right = self.position(one.left), self.position(one.right)
-            product = max(matrix[left, right] * one.selectivity, sys.float_info.min)  # never 0, however many multiply
+        for predicate in self._counted_between_pairs() if self.redundant else self.predicates:
+            left, right = self.position(predicate.left), self.position(predicate.right)
+            product = max(
+                matrix[left, right] * predicate.selectivity, sys.float_info.min
+            )  # never 0, however many multiply
             matrix[left, right] = matrix[right, left] = product
         return matrix
 
@@ -192,8 +194,8 @@ class JoinGraph:
     def adjacent(self) -> Booleans:
         """Whether there is a predicate between two streams."""
         matrix = np.zeros((len(self.streams), len(self.streams)), np.bool_)
-        for one in self.predicates:
-            left, right = self.position(one.left), self.position(one.right)
+        for predicate in self.predicates:
+            left, right = self.position(predicate.left), self.position(predicate.right)
             matrix[left, right] = matrix[right, left] = True
         return matrix
 
@@ -223,15 +225,15 @@ class JoinGraph:
     @cached_property
     def redundant(self) -> bool:
         """Whether some equalities follow from others."""
-        equalities = [one.equality for one in self.predicates if one.equality]
+        equalities = [predicate.equality for predicate in self.predicates if predicate.equality]
         return len(reduced(equalities)) < len(equalities)
 
     def counted(self, streams: frozenset[str]) -> tuple[JoinPredicate, ...]:
         """The predicates that decide how many tuples a join of some streams makes.
 
-        Of equalities that follow from one another as many count as say the same, and of these the ones with the
-        greatest selectivities. That is right where each stream's values are contained in those of the stream with
-        more of them, and does not depend on an order (Swami and Schiefer's rule; decision 0015).
+        Of equalities that follow from one another only as many count as are needed to imply the others, those with the
+        greatest selectivities. That is right where each stream's values are contained in the values of the stream that
+        has more of them, and does not depend on an order (Swami and Schiefer's rule; decision 0015).
 
         >>> text = "A.k = B.k AND B.k = C.k AND A.k = C.k"
         >>> sel = {"A.k = B.k": 0.01, "B.k = C.k": 0.001, "A.k = C.k": 0.001}
@@ -239,18 +241,20 @@ class JoinGraph:
         >>> [str(one) for one in graph.counted(frozenset("ABC"))]
         ['A.k = B.k', 'B.k = C.k']
         """
-        return _counted(one for one in self.predicates if one.left in streams and one.right in streams)
+        return _counted(
+            predicate for predicate in self.predicates if predicate.left in streams and predicate.right in streams
+        )
 
     def _counted_between_pairs(self) -> Iterator[JoinPredicate]:
         """What counts for each two streams."""
         pairs: dict[frozenset[str], list[JoinPredicate]] = {}
-        for one in self.predicates:
-            pairs.setdefault(frozenset((one.left, one.right)), []).append(one)
+        for predicate in self.predicates:
+            pairs.setdefault(frozenset((predicate.left, predicate.right)), []).append(predicate)
         for between in pairs.values():
             yield from _counted(between)
 
     def seen_from(self, name: str) -> Self:
-        """The graph without redundant equalities: of each class those nearest to a stream are kept.
+        """The graph without redundant equalities: of each class the equalities nearest to a stream are kept.
 
         Where the stream's orders enter a class of equal attributes through one of its streams, every other stream of
         the class can follow at once: nothing is lost but the redundancy.
@@ -263,15 +267,15 @@ class JoinGraph:
             return self
         distance = {name: 0}
         waiting = [name]
-        for one in waiting:  # grows while it is read
-            for other in np.flatnonzero(self.adjacent[self.position(one)]).tolist():
+        for near in waiting:  # grows while it is read
+            for other in np.flatnonzero(self.adjacent[self.position(near)]).tolist():
                 if self.names[other] not in distance:
-                    distance[self.names[other]] = distance[one] + 1
+                    distance[self.names[other]] = distance[near] + 1
                     waiting.append(self.names[other])
         far = len(self.streams)
         nearest = sorted(
             self.predicates,
-            key=lambda one: (min(distance.get(one.left, far), distance.get(one.right, far)), -one.selectivity),
+            key=lambda each: (min(distance.get(each.left, far), distance.get(each.right, far)), -each.selectivity),
         )
         return replace(self, predicates=_without_redundant(nearest))
 
@@ -293,8 +297,8 @@ class JoinGraph:
         lines = [f"{self.shape} join of {len(self.streams)} stream{'s' * (len(self.streams) > 1)}"]
         walk = list(self._walk())
         open_at: list[bool] = []  # for each depth, whether the branch goes on below
-        for place, (depth, parent, one) in enumerate(walk):
-            label = "{0.name}  {0.rate:g}/s × {0.window:g} s".format(self.streams[one])
+        for place, (depth, parent, stream) in enumerate(walk):
+            label = "{0.name}  {0.rate:g}/s × {0.window:g} s".format(self.streams[stream])
             if parent < 0:
                 lines.append(label)
                 continue
@@ -302,9 +306,9 @@ class JoinGraph:
             last = next((each for each in below if each <= depth), 0) != depth
             open_at[depth - 1 :] = [not last]
             stem = "".join("│  " if more else "   " for more in open_at[: depth - 1])
-            selectivity = self.selectivities[parent, one]
+            selectivity = self.selectivities[parent, stream]
             lines.append(f"{stem}{'└' if last else '├'}─ {selectivity:g} ─ {label}")
-        tree = {frozenset((parent, one)) for _, parent, one in walk}
+        tree = {frozenset((parent, stream)) for _, parent, stream in walk}
         for left, right in np.argwhere(np.triu(self.adjacent)).tolist():
             if {left, right} not in tree:
                 lines.append(f"and {self.names[left]} ─ {self.selectivities[left, right]:g} ─ {self.names[right]}")
@@ -320,26 +324,26 @@ class JoinGraph:
         for root in range(len(self.streams)):
             waiting = [(0, -1, root)]
             while waiting:
-                depth, parent, one = waiting.pop()
-                if one not in seen:
-                    seen.add(one)
-                    yield depth, parent, one
-                    waiting += [(depth + 1, one, other) for other in reversed(neighbours[one])]
+                depth, parent, stream = waiting.pop()
+                if stream not in seen:
+                    seen.add(stream)
+                    yield depth, parent, stream
+                    waiting += [(depth + 1, stream, other) for other in reversed(neighbours[stream])]
 
 
 def _counted(predicates: Iterable[JoinPredicate]) -> tuple[JoinPredicate, ...]:
-    return _without_redundant(sorted(predicates, key=lambda one: -one.selectivity))
+    return _without_redundant(sorted(predicates, key=lambda predicate: -predicate.selectivity))
 
 
 def _without_redundant(predicates: Sequence[JoinPredicate]) -> tuple[JoinPredicate, ...]:
-    """Those that do not follow from the ones before."""
-    waiting = list(reversed(reduced(one.equality for one in predicates if one.equality)))
+    """The predicates that do not follow from the predicates before them."""
+    waiting = list(reversed(reduced(predicate.equality for predicate in predicates if predicate.equality)))
     kept = []
-    for one in predicates:
-        if one.equality is None:
-            kept.append(one)
-        elif waiting and waiting[-1] == one.equality:
-            kept.append(one)
+    for predicate in predicates:
+        if predicate.equality is None:
+            kept.append(predicate)
+        elif waiting and waiting[-1] == predicate.equality:
+            kept.append(predicate)
             waiting.pop()
     return tuple(kept)
 
@@ -350,19 +354,19 @@ def _predicates(
     known: dict[Equality, float] = {}
     if isinstance(selectivities, Mapping):
         for text, selectivity in selectivities.items():
-            [one] = parse_condition(text)
-            if one not in wanted and one not in written:
-                raise ValueError(f"the join condition has no {str(one)!r}; it has {', '.join(map(str, wanted))}")
-            known[one] = selectivity
+            [equality] = parse_condition(text)
+            if equality not in wanted and equality not in written:
+                raise ValueError(f"the join condition has no {str(equality)!r}; it has {', '.join(map(str, wanted))}")
+            known[equality] = selectivity
     else:
         known = dict.fromkeys(written, selectivities)
     groups = classes(written)
-    for one in wanted:
-        if one not in known and one in written:
-            raise ValueError(f"what is the selectivity of {str(one)!r}? Add it to the selectivities")
-        group = next(group for group in groups if one.left in group)
-        selectivity = known[one] if one in known else max(known[each] for each in known if each.left in group)
-        yield _predicate(one, selectivity)
+    for equality in wanted:
+        if equality not in known and equality in written:
+            raise ValueError(f"what is the selectivity of {str(equality)!r}? Add it to the selectivities")
+        group = next(group for group in groups if equality.left in group)
+        selectivity = known[equality] if equality in known else max(known[each] for each in known if each.left in group)
+        yield _predicate(equality, selectivity)
 
 
 def _predicate(equality: Equality, selectivity: float) -> JoinPredicate:
@@ -371,7 +375,7 @@ def _predicate(equality: Equality, selectivity: float) -> JoinPredicate:
 
 def _streams(equalities: Sequence[Equality]) -> list[str]:
     """The streams that equalities speak of, by name."""
-    return sorted({attribute.stream for one in equalities for attribute in one})
+    return sorted({attribute.stream for equality in equalities for attribute in equality})
 
 
 def _known(name: str, names: Sequence[str]) -> str:
@@ -383,7 +387,7 @@ def _known(name: str, names: Sequence[str]) -> str:
 
 
 def _of(values: float | Mapping[str, float], name: str, what: str) -> float:
-    """The value for a stream, from one for all or one for each."""
+    """The value for a stream, from a single value for all streams or a value for each."""
     if not isinstance(values, Mapping):
         return float(values)
     if name not in values:

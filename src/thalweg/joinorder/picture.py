@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 KINDS = ("svg", "png")
 INCHES_PER_STREAM = 0.5
 SMALLEST, LARGEST = 4.0, 16.0  # inches
-MANY = 30  # predicates; more are drawn without their selectivities, which nobody could read
+MANY = 30  # predicates; more are drawn without their selectivities, which would be unreadable
 
 
 def picture(graph: JoinGraph, kind: str) -> bytes:
@@ -53,7 +53,9 @@ def places(graph: JoinGraph) -> Floats:
     if graph.shape is GraphShape.LINEAR:
         order = [int(degrees.argmin())]
         while len(order) < streams:
-            order += [one for one in np.flatnonzero(graph.adjacent[order[-1]]).tolist() if one not in order]
+            order += [
+                neighbour for neighbour in np.flatnonzero(graph.adjacent[order[-1]]).tolist() if neighbour not in order
+            ]
         where = np.zeros((streams, 2))
         where[order, 0] = np.arange(streams)
         return where
@@ -74,8 +76,8 @@ def draw(graph: JoinGraph, figure: Figure) -> None:
             x, y = 0.6 * where[left] + 0.4 * where[right]  # off the middle, where lines of a circle cross
             label = f"{graph.selectivities[left, right]:.3g}"
             axes.text(x, y, label, size=8, ha="center", va="center", bbox={"fc": "white", "ec": "none", "pad": 1})
-    for one, (x, y) in zip(graph.streams, where, strict=True):
-        label = f"{one.name}\n{one.rate:.4g}/s × {one.window:.4g} s"
+    for stream, (x, y) in zip(graph.streams, where, strict=True):
+        label = f"{stream.name}\n{stream.rate:.4g}/s × {stream.window:.4g} s"
         box = {"boxstyle": "round", "fc": "#d9ebf7", "ec": "#0072b2"}
         axes.text(x, y, label, size=9, ha="center", va="center", bbox=box, zorder=2, parse_math=False)
     axes.set_title(f"{graph.shape} join of {len(graph.streams)} streams")

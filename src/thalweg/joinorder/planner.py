@@ -24,12 +24,12 @@ class Orders:
     graph: JoinGraph
     measure: Measure
     planner: str
-    algorithm: str  # which one the planner used
-    sequences: tuple[tuple[int, ...], ...]  # for each stream: itself, then those it probes
+    algorithm: str  # the algorithm that the planner used
+    sequences: tuple[tuple[int, ...], ...]  # for each stream: itself, then the streams it probes
 
     def __getitem__(self, name: str) -> tuple[str, ...]:
         """The streams that a stream's new tuples probe, in order."""
-        return tuple(self.graph.names[one] for one in self.sequences[self.graph.position(name)][1:])
+        return tuple(self.graph.names[stream] for stream in self.sequences[self.graph.position(name)][1:])
 
     @cached_property
     def costs(self) -> tuple[float, ...]:
@@ -72,7 +72,7 @@ class Planner(ABC):
 
 
 def is_legal(joinable: Booleans, sequence: Integers) -> bool:
-    """Whether every stream of an order has a predicate with one before it, so that nothing is a Cartesian product."""
+    """Whether every stream of an order has a predicate with a stream before it: there is no Cartesian product."""
     joined: Booleans = np.tril(joinable[np.ix_(sequence, sequence)], -1)
     return bool(joined[1:].any(axis=1).all())
 

@@ -1,4 +1,4 @@
-"""Q-Aware: chooses the algorithm by the shape of the join graph, and by what there is time for.
+"""Q-Aware: chooses the algorithm by the shape of the join graph, and by the time there is for planning.
 
 Acyclic graphs go to TreeOpt, which is optimal. Cyclic graphs go to FAB in the paper; here to DMJoin, which is
 optimal too, while that is affordable, and beyond to Sifting, which starts from FAB's orders and improves them for as
@@ -32,7 +32,7 @@ class QAware(Planner):
     Parameters
     ----------
     budget
-        Seconds that planning may take, about; what TreeOpt and FAB take is taken in any case.
+        Seconds that planning may take, about; TreeOpt and FAB run in any case.
 
     >>> graph = JoinGraph.from_text("A.k = B.k AND B.l = C.l")
     >>> QAware().plan(graph).algorithm

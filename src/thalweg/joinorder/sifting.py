@@ -66,7 +66,7 @@ class Work(NamedTuple):
     order: Integers
     turns: Integers  # the streams, as they take turns to move: by the first order, so that their numbers do not matter
     growth: Floats  # what joining the stream multiplies the tuples by
-    least: Floats  # the least probe of the stream, over those before
+    least: Floats  # the least probe of the stream, over the streams before
     tuples: Floats  # after the join
 
 
@@ -88,7 +88,7 @@ def _sift(model: Model, work: Work, swaps: int) -> None:
     """Move streams, each to its best place in turn, until all are there."""
     order, turns = work.order, work.turns
     streams = order.size
-    turn, settled = 0, 1  # streams in a row for which no move helped; the one whose order this is stays first
+    turn, settled = 0, 1  # streams in a row for which no move helped; the stream whose order this is stays first
     base = _measure(model, work)
     while settled < streams and swaps > 0:
         turn = turn % (streams - 1) + 1
@@ -121,7 +121,7 @@ def _sift(model: Model, work: Work, swaps: int) -> None:
 
 @inlined
 def _may_swap(model: Model, order: Integers, left: int) -> bool:
-    """Whether the stream after a position has a predicate with one before it."""
+    """Whether the stream after a position has a predicate with a stream before it."""
     for place in range(left):
         if model.joinable[order[left + 1], order[place]]:
             return True
@@ -129,11 +129,11 @@ def _may_swap(model: Model, order: Integers, left: int) -> bool:
 
 
 @inlined
-def _least(model: Model, order: Integers, one: int, until: int, bound: float) -> float:
-    """The least probe of a stream over those before a position; it is known not to be below the bound."""
+def _least(model: Model, order: Integers, stream: int, until: int, bound: float) -> float:
+    """The least probe of a stream over the streams before a position; it is known not to be below the bound."""
     least = inf
     for place in range(until):
-        least = min(least, model.probe[one, order[place]])
+        least = min(least, model.probe[stream, order[place]])
         if least <= bound:
             break
     return least
@@ -174,11 +174,11 @@ def _measure(model: Model, work: Work) -> float:
     tuples[0] = model.size[order[0]]
     cost = -inf
     for place in range(1, order.size):
-        one = order[place]
-        growth[place] = model.size[one]
+        stream = order[place]
+        growth[place] = model.size[stream]
         for before in range(place):
-            growth[place] += model.selectivity[one, order[before]]
-        least[place] = _least(model, order, one, place, -inf)
+            growth[place] += model.selectivity[stream, order[before]]
+        least[place] = _least(model, order, stream, place, -inf)
         tuples[place] = tuples[place - 1] + growth[place]
         step = tuples[place] if model.summed else tuples[place - 1] + least[place]
         cost = max(cost, step) + np.log1p(exp(-abs(cost - step)))

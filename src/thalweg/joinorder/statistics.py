@@ -1,4 +1,4 @@
-"""Statistics of a join, in a small file or beside its text, and what is wrong with those that cannot be read.
+"""Statistics of a join, in a small file or beside its text, and clear errors for statistics that cannot be read.
 
 The file is TOML or JSON. Rates are in tuples a second, windows in seconds, selectivities shares of all pairs of tuples.
 `rates` names the streams. Predicates are equalities of attributes; where only pairs of streams are known, two names
@@ -6,7 +6,7 @@ take their place.
 
 ```toml
 windows = 10                        # of all streams, or a table like rates; 1 if it is missing
-equalities = "closed"               # or "reduced", "written": which equalities to use of those that follow
+equalities = "closed"               # or "reduced", "written": which of the equalities that follow to use
 
 [rates]
 R1 = 75
@@ -93,7 +93,7 @@ def graph_of_text(
     selectivities: Iterable[str] = (),
     equalities: Equalities | str = Equalities.CLOSED,
 ) -> JoinGraph:
-    """The join graph of a condition, with numbers given as `name=number`; what is not given is taken to be usual.
+    """The join graph of a condition, with numbers given as `name=number`; usual numbers for the rest.
 
     >>> graph = graph_of_text("A.k = B.k AND B.k = C.k", rates=["A=9"], selectivities=["A.k = B.k = 0.02"])
     >>> graph.rates.tolist(), graph.predicates[0].selectivity
@@ -111,7 +111,7 @@ def graph_of_text(
 
 
 def _named(texts: Iterable[str], what: str, example: str) -> dict[str, float]:
-    """Numbers by what stands before the last equals sign."""
+    """Numbers by the text before the last equals sign."""
     found = {}
     for text in texts:
         name, _, number = text.rpartition("=")
@@ -132,7 +132,9 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _numbers(value: Any, text: str) -> list[float]:  # noqa: ANN401 - a file's content
-    return [_number(one, f"the selectivity of {text!r}") for one in (value if isinstance(value, list) else [value])]
+    return [
+        _number(number, f"the selectivity of {text!r}") for number in (value if isinstance(value, list) else [value])
+    ]
 
 
 def _number(value: Any, what: str) -> float:  # noqa: ANN401 - a file's content

@@ -1,12 +1,12 @@
 """Steady: keeps the orders there are until others are surely better, so that noisy statistics do not make them thrash.
 
 Rates and selectivities come from counts: of arrivals, and of matches among pairs. A count of c is known to about its
-square root, so the logarithm of what is estimated from it has a standard error of 1/√c. Plausible statistics are drawn
-around the estimates accordingly, and both orders of a stream, the present one and the planner's, are costed under each
-draw. The order changes if the gain, as a mean of logarithms, exceeds a margin by several of its standard errors. Errors
-that both orders share cancel: what the two have in common does not count, however uncertain it is.
+square root, so the logarithm of an estimate made from it has a standard error of 1/√c. Plausible statistics are drawn
+around the estimates accordingly, and both orders of a stream, the present order and the planner's, are costed under
+each draw. The order changes if the gain, as a mean of logarithms, exceeds a margin by several of its standard errors.
+Errors that both orders share cancel: the part that the two have in common does not count, however uncertain it is.
 
-An order that is kept can therefore be worse than the planner's by the margin and twice those standard errors, and by
+An order that is kept can therefore be worse than the planner's by the margin and twice these standard errors, and by
 more only with rare luck; more evidence makes it less. A change of the streams shows at once if the evidence is of the
 time after it. Beyond the papers: A-Greedy's thrash avoidance (a-greedy-2004, section 4) is the margin alone.
 """
@@ -25,7 +25,7 @@ from thalweg.joinorder.q_aware import QAware
 from thalweg.ordering.types import Floats, Integers
 
 DRAWS = 32  # plausible statistics; they give a standard error to about an eighth
-LEAST_COUNT = 0.5  # a count of 0 is taken for half a count: what was not seen yet is not impossible
+LEAST_COUNT = 0.5  # a count of 0 is taken for half a count: a match that was not seen yet is not impossible
 
 
 class Steady:
@@ -34,9 +34,9 @@ class Steady:
     Parameters
     ----------
     planner
-        Who proposes orders; Q-Aware by default.
+        The planner that proposes orders; Q-Aware by default.
     measure
-        What a probe costs.
+        The measure of what a probe costs.
     margin
         The gain that a change must bring, as a share of the cost.
     confidence
@@ -140,5 +140,5 @@ def _errors(
 def _legal(orders: Orders, graph: JoinGraph) -> bool:
     """Whether the orders suit a graph: it has their streams, and the predicates that they go along."""
     return orders.graph.names == graph.names and (
-        not graph.connected or all(is_legal(graph.adjacent, np.array(one)) for one in orders.sequences)
+        not graph.connected or all(is_legal(graph.adjacent, np.array(sequence)) for sequence in orders.sequences)
     )

@@ -1,4 +1,4 @@
-"""Join conditions as text: which attributes of which streams must be equal, and what follows from that.
+"""Join conditions as text: which attributes of which streams must be equal, and which equalities follow.
 
 Equality is transitive, so the equalities of a condition fall into classes of attributes. Two questions are answered
 from the classes: which equalities are enough to say the same (the reduction: a natural join of n streams, written
@@ -24,7 +24,7 @@ class Equalities(StrEnum):
     """Which equalities of a condition become predicates of the join graph."""
 
     WRITTEN = "written"  # as they stand
-    REDUCED = "reduced"  # without those that follow from the ones before
+    REDUCED = "reduced"  # without the equalities that follow from those before
     CLOSED = "closed"  # with all that follow
 
 
@@ -62,11 +62,11 @@ def parse_condition(text: str) -> tuple[Equality, ...]:
         condition = sqlglot.parse_one(text, into=expressions.Condition)
     except SqlglotError as error:
         raise ValueError(f"the join condition {text!r} does not parse; write equalities like {EXAMPLE}") from error
-    return tuple(dict.fromkeys(_equality(one) for one in _conjuncts(condition)))
+    return tuple(dict.fromkeys(_equality(conjunct) for conjunct in _conjuncts(condition)))
 
 
 def join_condition(query: str) -> tuple[str, tuple[str, ...]]:
-    """The join condition of a query, and what it asks of single streams besides. A mere condition is itself.
+    """The join condition of a query, and its conditions on single streams. A mere condition is returned as it is.
 
     >>> join_condition("SELECT * FROM R1 JOIN R2 ON R1.pid = R2.pid, R3 AS c WHERE c.ip = R2.ip AND c.port < 1024")
     ('R1.pid = R2.pid AND R2.ip = c.ip', ('c.port < 1024',))
@@ -82,38 +82,38 @@ def join_condition(query: str) -> tuple[str, tuple[str, ...]]:
     except SqlglotError as error:
         raise ValueError(f"the query {query!r} does not parse; write it like {QUERY}") from error
     joins = select.args.get("joins") or []
-    for one in (*joins, *select.find_all(expressions.Subquery)):
-        if isinstance(one, expressions.Subquery) or one.side or one.method or one.args.get("using"):
-            raise ValueError(f"{one.sql()!r} is not understood; write a query like {QUERY}")
+    for source in (*joins, *select.find_all(expressions.Subquery)):
+        if isinstance(source, expressions.Subquery) or source.side or source.method or source.args.get("using"):
+            raise ValueError(f"{source.sql()!r} is not understood; write a query like {QUERY}")
     where = select.args.get("where")
-    clauses = [*(one.args["on"] for one in joins if one.args.get("on")), *([where.this] if where else [])]
+    clauses = [*(join.args["on"] for join in joins if join.args.get("on")), *([where.this] if where else [])]
     equalities, filters = [], []
-    for one in (each for clause in clauses for each in _conjuncts(clause)):
-        if len({column.table for column in one.find_all(expressions.Column)}) > 1:
-            equalities.append(_equality(one))
+    for conjunct in (each for clause in clauses for each in _conjuncts(clause)):
+        if len({column.table for column in conjunct.find_all(expressions.Column)}) > 1:
+            equalities.append(_equality(conjunct))
         else:
-            filters.append(one.sql())
+            filters.append(conjunct.sql())
     if not equalities:
         raise ValueError(f"the query {query!r} joins nothing; write it like {QUERY}")
     streams = {table.alias_or_name for table in select.find_all(expressions.Table)}
-    for attribute in (each for one in equalities for each in one):
+    for attribute in (each for equality in equalities for each in equality):
         if attribute.stream not in streams:
             raise ValueError(f"of which stream is {str(attribute)!r}? The query is FROM {', '.join(sorted(streams))}")
     return " AND ".join(map(str, equalities)), tuple(filters)
 
 
 def reduced(equalities: Iterable[Equality]) -> tuple[Equality, ...]:
-    """The equalities that do not follow from those before them.
+    """The equalities that do not follow from the equalities before them.
 
     >>> [str(one) for one in reduced(parse_condition("A.k = B.k AND B.k = C.k AND A.k = C.k"))]
     ['A.k = B.k', 'B.k = C.k']
     """
     kept: list[Equality] = []
     class_of: dict[Attribute, set[Attribute]] = {}
-    for one in equalities:
-        left, right = (class_of.setdefault(attribute, {attribute}) for attribute in one)
+    for equality in equalities:
+        left, right = (class_of.setdefault(attribute, {attribute}) for attribute in equality)
         if left is not right:
-            kept.append(one)
+            kept.append(equality)
             left |= right
             class_of.update(dict.fromkeys(right, left))
     return tuple(kept)
@@ -129,7 +129,7 @@ def classes(equalities: Iterable[Equality]) -> tuple[tuple[Attribute, ...], ...]
     for left, right in equalities:
         both = class_of.get(left, frozenset([left])) | class_of.get(right, frozenset([right]))
         class_of.update(dict.fromkeys(both, both))
-    return tuple(tuple(sorted(one)) for one in dict.fromkeys(class_of.values()))
+    return tuple(tuple(sorted(attributes)) for attributes in dict.fromkeys(class_of.values()))
 
 
 def closed(equalities: Iterable[Equality]) -> tuple[Equality, ...]:
@@ -139,7 +139,7 @@ def closed(equalities: Iterable[Equality]) -> tuple[Equality, ...]:
     ['A.k = B.k', 'B.k = C.k', 'A.k = C.k']
     """
     written = tuple(equalities)
-    pairs = (Equality(*pair) for one in classes(written) for pair in combinations(one, 2))
+    pairs = (Equality(*pair) for attributes in classes(written) for pair in combinations(attributes, 2))
     return tuple(dict.fromkeys((*written, *(pair for pair in pairs if pair.left.stream != pair.right.stream))))
 
 
@@ -159,18 +159,18 @@ def chosen(equalities: Iterable[Equality], which: Equalities | str) -> tuple[Equ
 
 
 def _conjuncts(condition: Expr) -> Iterator[Expr]:
-    """What a condition demands at once, as written."""
+    """The parts of a conjunction, as written."""
     from sqlglot import expressions
 
     waiting: list[Expr] = [condition]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, expressions.Paren):
-            waiting.append(one.this)
-        elif isinstance(one, expressions.And):
-            waiting += [one.expression, one.this]
+        part = waiting.pop()
+        if isinstance(part, expressions.Paren):
+            waiting.append(part.this)
+        elif isinstance(part, expressions.And):
+            waiting += [part.expression, part.this]
         else:
-            yield one
+            yield part
 
 
 def _equality(expression: Expr) -> Equality:

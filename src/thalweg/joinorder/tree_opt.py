@@ -61,14 +61,14 @@ def spanning_tree(graph: JoinGraph, model: Model) -> list[list[int]]:
     outside[0] = False
     nearest, weight = np.zeros(len(graph.streams), np.int64), weights[0].copy()
     for _ in range(len(graph.streams) - 1):
-        one = int(np.where(outside, weight, inf).argmin())
-        other = int(nearest[one])
-        neighbours[one].append(other)
-        neighbours[other].append(one)
-        outside[one] = False
-        closer = weights[one] < weight
-        nearest[closer] = one
-        weight = np.minimum(weight, weights[one])
+        stream = int(np.where(outside, weight, inf).argmin())
+        other = int(nearest[stream])
+        neighbours[stream].append(other)
+        neighbours[other].append(stream)
+        outside[stream] = False
+        closer = weights[stream] < weight
+        nearest[closer] = stream
+        weight = np.minimum(weight, weights[stream])
     return neighbours
 
 
@@ -78,31 +78,34 @@ def tree_orders(model: Model, neighbours: list[list[int]]) -> Integers:
     cost = model.probe.tolist()
     below: dict[tuple[int, int], list[Chain]] = {}  # (parent, child): the chains of the child's subtree, by rank
 
-    def merged(one: int, parent: int) -> list[Chain]:
+    def merged(stream: int, parent: int) -> list[Chain]:
         """The chains of all subtrees of a stream, by rank."""
-        branches = [below[one, child] for child in neighbours[one] if child != parent]
+        branches = [below[stream, child] for child in neighbours[stream] if child != parent]
         return branches[0] if len(branches) == 1 else sorted((c for b in branches for c in b), key=itemgetter(0))
 
-    for parent, one in _inward(neighbours):
-        chains = merged(one, parent)
-        first = _chain(growth[one][parent], cost[one][parent], (one,))
+    for parent, stream in _inward(neighbours):
+        chains = merged(stream, parent)
+        first = _chain(growth[stream][parent], cost[stream][parent], (stream,))
         done = 0
         while done < len(chains) and chains[done].rank < first.rank:
             first = _joined(first, chains[done])
             done += 1
-        below[parent, one] = [first, *chains[done:]]
+        below[parent, stream] = [first, *chains[done:]]
     return np.array(
-        [[root, *(one for chain in merged(root, -1) for one in chain.streams)] for root in range(len(neighbours))],
+        [
+            [root, *(stream for chain in merged(root, -1) for stream in chain.streams)]
+            for root in range(len(neighbours))
+        ],
         np.int64,
     )
 
 
 def _inward(neighbours: list[list[int]]) -> list[tuple[int, int]]:
-    """All edges in both directions, (parent, child), each after those that lie below it."""
+    """All edges in both directions, (parent, child), each after the edges that lie below it."""
     down = [(-1, 0)]
-    for parent, one in down:  # grows while it is read: breadth first from stream 0
-        down += [(one, child) for child in neighbours[one] if child != parent]
-    return [*reversed(down[1:]), *((one, parent) for parent, one in down[1:])]
+    for parent, stream in down:  # grows while it is read: breadth first from stream 0
+        down += [(stream, child) for child in neighbours[stream] if child != parent]
+    return [*reversed(down[1:]), *((stream, parent) for parent, stream in down[1:])]
 
 
 def _chain(growth: float, cost: float, streams: tuple[int, ...]) -> Chain:

@@ -1,6 +1,6 @@
 """Adaptive ordering of commutative filters whose drop rates may be correlated (a-greedy-2004, sections 3 to 7).
 
-`POLICIES` lists every policy; `policy("a-greedy", filters=4)` makes one by name.
+`POLICIES` lists every policy; `policy("a-greedy", filters=4)` makes a policy by its name.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ POLICIES: tuple[type[Policy], ...] = (
 
 
 def policy(name: str, filters: int, **options: Any) -> Policy:  # noqa: ANN401 - Policy checks them
-    """Make a policy by its name; options are those of `Policy`.
+    """Make a policy by its name; the options are the parameters of `Policy`.
 
     >>> policy("a-greedy", 3, pinned=[0]).order
     (0, 1, 2)

@@ -11,7 +11,7 @@ from thalweg.ordering.types import Floats
 
 
 def order_cost(masks: ArrayLike, order: Iterable[int], costs: ArrayLike | None = None) -> float:
-    """The average cost of a tuple when filters run in this order until one drops it; each costs 1 by default.
+    """The average cost of a tuple when filters run in this order until a filter drops it; by default each costs 1.
 
     The paper's example 2, eight tuples and four filters, in probes:
 
@@ -22,11 +22,11 @@ def order_cost(masks: ArrayLike, order: Iterable[int], costs: ArrayLike | None =
     alive = np.asarray(masks, np.int64)
     tuples = max(alive.size, 1)
     order = tuple(order)
-    each = np.ones(len(order)) if costs is None else np.asarray(costs, np.float64)
+    cost = np.ones(len(order)) if costs is None else np.asarray(costs, np.float64)
     total = 0.0
-    for one in order:
-        total += alive.size * each[one]
-        alive = alive[(alive >> one) & 1 == 0]
+    for number in order:
+        total += alive.size * cost[number]
+        alive = alive[(alive >> number) & 1 == 0]
     return float(total / tuples)
 
 

@@ -1,7 +1,7 @@
 """Marginal rank: sorts filters by time per dropped row, from ordinary processing alone.
 
 What Velox and Trino do: totals over the whole run, each filter by itself, measured wherever it stands. It needs no
-profiling, but a filter behind one that it is correlated with looks worse than it is, and old statistics never age.
+profiling, but a filter that is correlated with a filter before it looks worse than it is, and old statistics never age.
 """
 
 from __future__ import annotations

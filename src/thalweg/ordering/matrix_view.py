@@ -1,4 +1,4 @@
-"""The matrix view: how often, in the profile window, each filter drops what the filters before it let through.
+"""The matrix view: how often each filter drops profile tuples that the filters before it let through.
 
 ``V[i, j]`` counts the profile tuples that the filter at position ``j`` of the order drops among those that none of
 the filters at positions before ``i`` drops; it is proportional to the conditional drop probability d(j|i-1). It is
@@ -30,7 +30,7 @@ class ViewEntries(IntEnum):
     FULL = 0  # A-Greedy: the whole upper triangle
     COLUMN = 1  # Sweep: the diagonal and one column, down to that column
     ROW = 2  # Independent: the first row
-    DIAGONALS = 3  # LocalSwaps: the diagonal and the one above it
+    DIAGONALS = 3  # LocalSwaps: the diagonal and the diagonal above it
 
 
 FULL, COLUMN, ROW, DIAGONALS = (int(entries) for entries in ViewEntries)
@@ -79,7 +79,7 @@ def recount(view: Integers, order: Integers, entries: int, column: int, window: 
 def slide(
     window: ProfileWindow, view: Integers, order: Integers, entries: int, column: int, batch: Batch, k: int
 ) -> int:
-    """Put the k-th profile tuple of a batch into the window, from which old ones leave, and keep the view in step.
+    """Put the k-th profile tuple of a batch into the window, from which old tuples leave, and keep the view in step.
 
     Returns the last row whose ranks may have changed: the last of all rows if average times have changed.
     """

@@ -1,7 +1,7 @@
-"""Runs filters over batches of rows in a policy's order, and shows the policy what it needs to learn.
+"""Runs filters over batches of rows in a policy's order, and shows the policy profile tuples and counts to learn from.
 
-Every filter sees only the rows that those before it kept. What is kept never depends on the order. Rows are anything
-with a length that slices and index arrays can be taken of; filters are functions from rows to booleans.
+Every filter sees only the rows that the filters before it kept. Which rows are kept never depends on the order. Rows
+are anything with a length of which slices and index arrays can be taken; filters are functions from rows to booleans.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,21 +19,46 @@ from thalweg.ordering.policy import Policy
 from thalweg.ordering.stopwatch import SINGLES, Stopwatch
 from thalweg.ordering.types import Booleans, Floats, Integers
 
-FIRST_SLICE = 64  # rows of the first slice after some single ones; then doubled: a bad first order meets few rows
+FIRST_SLICE = 64  # rows of the first slice after some single rows; then doubled: a bad first order meets few rows
 LARGEST_SLICE = 32  # times it is doubled
-SLICE_SECONDS = 10e-3  # that the first slice of a batch takes: an order that has become bad does not run for long
-NEXT_SECONDS = 20e-3  # that those after it take, which have shown that it has not
+SLICE_SECONDS = 10e-3  # time of the first slice of a batch: an order that has become bad does not run for long
+NEXT_SECONDS = 20e-3  # time of the slices after it, which run in an order that the first has tried
 LEAST_SECONDS = 1e-9
-STEADY = 1000  # rows after which the time a row takes is known
+STEADY = 1000  # rows after which the time of a row is known
 PROFILE_SHARE = 0.003  # of the filters' own time that profiling may take, once the policy has had a look
-TELL_SLICES = 10  # of which the policy is told at once, as telling takes as long as a filter, unless one is unusual:
-UNUSUAL_SHARE, UNUSUAL_TIME = 0.05, 1.5  # the share that is dropped differs by so much, or the time by such a factor
+# Slices of which the policy is told at once, as telling takes as long as a filter, unless a slice is unusual: the share
+# of rows that a filter drops differs by so much, or its time by such a factor.
+TELL_SLICES = 10
+UNUSUAL_SHARE, UNUSUAL_TIME = 0.05, 1.5
 MOST_RESTARTS = 20  # that are remembered
 FIRST_LOOK = 64  # profile tuples that are made whatever they cost
 
 
-Rows = Any  # a batch of rows, as NumPy's arrays are one
+Rows = Any  # a batch of rows, for example a NumPy array
 Filter = Callable[[Rows], Booleans]
+
+
+class SliceCounts(NamedTuple):
+    """What the filters did in one slice, a number for each filter."""
+
+    evaluated: list[int]  # rows
+    dropped: list[int]  # rows
+    seconds: list[float]
+
+
+class Usual(NamedTuple):
+    """How a filter behaved when the policy was last told."""
+
+    share: float = 0.0  # of the rows that it dropped
+    row_seconds: float = 0.0  # that a row took
+
+
+class Chosen(NamedTuple):
+    """Rows of a slice that are profiled."""
+
+    dropper: int  # the filter that dropped them
+    further: tuple[int, ...]  # the filters that they are to be evaluated on besides
+    rows: Integers
 
 
 class Pipeline:
@@ -46,11 +71,11 @@ class Pipeline:
     filters
         One function for each: rows in, a boolean each out, True to keep the row.
     costs
-        What a row costs in each filter, in any one unit; measured in seconds if not given.
+        What a row costs in each filter, all in the same unit; measured in seconds if not given.
     stamp
         When profile tuples are made, for the policy's window; they are counted if it is not given.
     clock
-        Seconds; what filters cost is told by it.
+        Tells the time in seconds, by which the costs of filters are measured.
 
     Examples
     --------
@@ -91,8 +116,8 @@ class Pipeline:
         self._began = 0.0, 0.0  # the filters' and the profiling's time when there was nothing to know yet
         self._start = 0  # of the slice in its batch
         self._watches = tuple(Stopwatch() for _ in filters)
-        self._untold: list[tuple[list[int], list[int], list[float]]] = []  # what slices have shown since it was told
-        self._usual = [(0.0, 0.0)] * len(filters)  # the share that each drops, and what a row takes, when last told
+        self._untold: list[SliceCounts] = []  # of the slices since the policy was last told
+        self._usual = [Usual()] * len(filters)
 
     @property
     def evaluated(self) -> Integers:
@@ -156,72 +181,87 @@ class Pipeline:
         return most if size > most // 2 else size
 
     def _keep(self, rows: Rows) -> Booleans:
-        policy = self.policy
+        """Which rows of a slice all filters keep; the policy learns from it."""
         filters = len(self.filters)
-        evaluated, dropped, seconds = [0] * filters, [0] * filters, [0.0] * filters
-        count, part, alive = len(rows), rows, None  # all of them
-        profiled: list[tuple[int, tuple[int, ...], Integers]] = []  # who dropped them, who is to look too, which rows
-        may_profile = self._may_profile()
-        for position, one in enumerate(policy.order):
-            if not count:
-                break
-            passed, seconds[one] = self._evaluate(one, part, count)
-            kept = int(np.count_nonzero(passed))
-            evaluated[one], dropped[one] = count, count - kept
-            self._evaluated[one] += count
-            self._dropped[one] += count - kept
-            self._seconds[one] += seconds[one]
-            if kept == count:
-                continue
-            if may_profile and (chosen := policy.sampler.choose(count - kept)).size:
-                gone = np.flatnonzero(~passed)[chosen]
-                profiled.append((one, policy.needs(position), gone if alive is None else alive[gone]))
-            alive = passed.nonzero()[0] if alive is None else alive[passed]
-            count, part = kept, rows[alive]
-        spent = sum(seconds)
-        self.tuples += len(rows)
-        self._spent += spent
-        self._recent_rows = 0.5 * self._recent_rows + len(rows)
-        self._recent_seconds = 0.5 * self._recent_seconds + spent
-        if profiled:
+        counts = SliceCounts([0] * filters, [0] * filters, [0.0] * filters)
+        kept, chosen = self._run(rows, counts)
+        self._count(len(rows), counts)
+        if chosen:
             before = self._clock()
-            self._profile(rows, profiled)
+            self._profile(rows, chosen)
             self.profile_seconds += self._clock() - before
-        shown = evaluated, dropped, seconds
-        is_unusual = self._is_unusual(*shown)
-        if is_unusual:  # what came before it is told apart
+        is_unusual = self._is_unusual(counts)
+        if is_unusual:  # the policy is told of it apart from the slices before
             self._tell()
-        self._untold.append(shown)
+        self._untold.append(counts)
         if is_unusual or len(self._untold) >= TELL_SLICES:
             self._tell()
-        if alive is None:
+        if kept is None:
             return np.ones(len(rows), np.bool_)
         result = np.zeros(len(rows), np.bool_)
-        result[alive] = True
+        result[kept] = True
         return result
 
-    def _is_unusual(self, evaluated: list[int], dropped: list[int], seconds: list[float]) -> bool:
-        """Whether a slice is unlike those that the policy was told of last."""
-        for count, gone, spent, (share, pace) in zip(evaluated, dropped, seconds, self._usual, strict=True):
-            if count and (abs(gone / count - share) > UNUSUAL_SHARE or spent > UNUSUAL_TIME * pace * count):
+    def _run(self, rows: Rows, counts: SliceCounts) -> tuple[Integers | None, list[Chosen]]:
+        """Run the filters in the policy's order; returns the rows that are kept, None for all, and rows to profile."""
+        policy, chosen = self.policy, list[Chosen]()
+        count, part, alive = len(rows), rows, None  # the rows that are left; None: all of them
+        may_profile = self._may_profile()
+        for position, number in enumerate(policy.order):
+            if not count:
+                break
+            passed, counts.seconds[number] = self._evaluate(number, part, count)
+            kept = int(np.count_nonzero(passed))
+            counts.evaluated[number], counts.dropped[number] = count, count - kept
+            if kept == count:
+                continue
+            if may_profile and (sampled := policy.sampler.choose(count - kept)).size:
+                gone = np.flatnonzero(~passed)[sampled]
+                chosen.append(Chosen(number, policy.needs(position), gone if alive is None else alive[gone]))
+            alive = passed.nonzero()[0] if alive is None else alive[passed]
+            count, part = kept, rows[alive]
+        return alive, chosen
+
+    def _count(self, rows: int, counts: SliceCounts) -> None:
+        """Add a slice to the totals."""
+        for number, (evaluated, dropped, seconds) in enumerate(zip(*counts, strict=True)):
+            self._evaluated[number] += evaluated
+            self._dropped[number] += dropped
+            self._seconds[number] += seconds
+        spent = sum(counts.seconds)
+        self.tuples += rows
+        self._spent += spent
+        self._recent_rows = 0.5 * self._recent_rows + rows
+        self._recent_seconds = 0.5 * self._recent_seconds + spent
+
+    def _is_unusual(self, counts: SliceCounts) -> bool:
+        """Whether a slice is unlike the slices of which the policy was last told."""
+        for evaluated, dropped, seconds, usual in zip(*counts, self._usual, strict=True):
+            if evaluated and (
+                abs(dropped / evaluated - usual.share) > UNUSUAL_SHARE
+                or seconds > UNUSUAL_TIME * usual.row_seconds * evaluated
+            ):
                 return True
         return False
 
     def _tell(self) -> None:
-        """Let the policy learn from what ordinary processing has shown."""
+        """Let the policy learn from ordinary processing since it was last told."""
         if not self._untold:
             return
-        shown = [[sum(one) for one in zip(*each, strict=True)] for each in zip(*self._untold, strict=True)]
+        evaluated, dropped, seconds = (
+            [sum(numbers) for numbers in zip(*slices, strict=True)] for slices in zip(*self._untold, strict=True)
+        )
         self._untold.clear()
         self._usual = [
-            (gone / (count or 1), seconds / (count or 1)) for count, gone, seconds in zip(*shown, strict=True)
+            Usual(gone / (count or 1), spent / (count or 1))
+            for count, gone, spent in zip(evaluated, dropped, seconds, strict=True)
         ]
-        self.policy.observe(*shown)
+        self.policy.observe(evaluated, dropped, seconds)
         if self.policy.saw_change:
             self._start_over()
 
     def _start_over(self) -> None:
-        """Something has changed: what was learnt misleads. Learn anew, with few rows at a time until that is done."""
+        """Learn anew, because the stream has changed, with few rows at a time until that is done."""
         self.restarts.append((self.tuples, len(self.policy.profile)))
         self.policy.forget()
         self._slices = SINGLES
@@ -240,26 +280,26 @@ class Pipeline:
             return True
         return self.profile_seconds - self._began[1] <= self._share * (self._spent - self._began[0])
 
-    def _profile(self, rows: Rows, profiled: list[tuple[int, tuple[int, ...], Integers]]) -> None:
-        """Evaluate chosen rows on what the policy asks for, and show it the outcome in the rows' order."""
-        places = np.concatenate([chosen for _, _, chosen in profiled])
-        masks = np.concatenate([np.full(chosen.size, 1 << dropper) for dropper, _, chosen in profiled])
+    def _profile(self, rows: Rows, chosen: list[Chosen]) -> None:
+        """Evaluate chosen rows on the filters that the policy asks for, and show it the outcome in the rows' order."""
+        places = np.concatenate([each.rows for each in chosen])
+        masks = np.concatenate([np.full(each.rows.size, 1 << each.dropper) for each in chosen])
         wanted = np.concatenate(
-            [np.full(chosen.size, sum(1 << one for one in further)) for _, further, chosen in profiled]
+            [np.full(each.rows.size, sum(1 << further for further in each.further)) for each in chosen]
         )
-        for one in self.policy.order:  # all rows that it is to look at in one call
-            looked = np.flatnonzero(wanted >> one & 1)
-            if looked.size:
-                passed, _ = self._evaluate(one, rows[places[looked]], looked.size)
-                masks[looked[~passed]] |= 1 << one
-                self.extra_evaluations += looked.size
+        for number in self.policy.order:  # each filter evaluates all its rows in one call
+            asked = np.flatnonzero(wanted >> number & 1)
+            if asked.size:
+                passed, _ = self._evaluate(number, rows[places[asked]], asked.size)
+                masks[asked[~passed]] |= 1 << number
+                self.extra_evaluations += asked.size
         arrival = np.argsort(places)
         times = np.broadcast_to(self._times(), (places.size, self.policy.filters))
         self._learn(places[arrival], masks[arrival], times)
 
     def _learn(self, places: Integers, masks: Integers, times: Floats) -> None:
-        """Show the policy profile tuples, in the order of arrival; places are those of their rows in the slice."""
-        self.policy.profile.forget_times()  # they are estimates, and these are better than those before
+        """Show the policy profile tuples in the order of arrival, with the places of their rows in the slice."""
+        self.policy.profile.forget_times()  # they are estimates, and the new ones are better
         self.policy.update(masks, times, None if self._stamp is None else self._stamp())
 
     def _times(self) -> Floats:
@@ -270,9 +310,9 @@ class Pipeline:
             times[unknown] = np.median(times[~unknown])
         return times
 
-    def _evaluate(self, one: int, rows: Rows, count: int) -> tuple[Booleans, float]:
+    def _evaluate(self, number: int, rows: Rows, count: int) -> tuple[Booleans, float]:
         before = self._clock()
-        passed = np.asarray(self.filters[one](rows), np.bool_)
+        passed = np.asarray(self.filters[number](rows), np.bool_)
         seconds = self._clock() - before
-        self._watches[one].note(count, seconds)
+        self._watches[number].note(count, seconds)
         return passed, seconds

@@ -1,7 +1,7 @@
 """Orders filters that run in two places, where a row pays for every crossing to the other.
 
-The greedy order of joint drop rates does not know that neighbours in one place share a crossing. It is improved here by
-moving one filter at a time, as long as that helps.
+The greedy order of joint drop rates does not know that neighbours in one place share a crossing. The order is improved
+here by moving one filter at a time, as long as that helps.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WORTH = 0.9  # a move has to leave less than this share of the cost: estimates a
 
 
 def placed_cost(masks: ArrayLike, order: Sequence[int], costs: ArrayLike, away: ArrayLike, crossing: float) -> float:
-    """The average cost of a tuple, crossings included, when those before it are home.
+    """The average cost of a tuple, crossings included, when the tuple starts at home.
 
     Filter 0 is away and drops half of the tuples: the crossing costs less behind filter 1.
 
@@ -27,17 +27,17 @@ def placed_cost(masks: ArrayLike, order: Sequence[int], costs: ArrayLike, away: 
     >>> placed_cost(masks, (0, 1), costs, away, 10), placed_cost(masks, (1, 0), costs, away, 10)
     (11.5, 6.5)
     """
-    each: Floats = np.array(costs, np.float64)
+    cost: Floats = np.array(costs, np.float64)
     abroad: Booleans = np.asarray(away, np.bool_)
-    crossed = [one for at, one in enumerate(order) if abroad[one] and not (at and abroad[order[at - 1]])]
-    each[crossed] += crossing
-    return order_cost(masks, order, each)
+    crossed = [number for at, number in enumerate(order) if abroad[number] and not (at and abroad[order[at - 1]])]
+    cost[crossed] += crossing
+    return order_cost(masks, order, cost)
 
 
 def placed_order(
     masks: ArrayLike, order: Sequence[int], costs: ArrayLike, away: ArrayLike, crossing: float, required: Integers
 ) -> tuple[int, ...]:
-    """A cheaper order than the one given, crossings included; the same if there is none by single moves.
+    """A cheaper order than the given order, crossings included; the same order if no single move is cheaper.
 
     >>> placed_order([0b01, 0b10, 0b11], (0, 1), [1, 1], [True, False], 10, np.zeros(2, np.int64))
     (1, 0)
@@ -45,8 +45,8 @@ def placed_order(
     best, cost = tuple(order), placed_cost(masks, order, costs, away, crossing)
     while True:
         moved = min(
-            (one for one in _moves(best) if is_legal(required, one)),
-            key=lambda one: placed_cost(masks, one, costs, away, crossing),
+            (candidate for candidate in _moves(best) if is_legal(required, candidate)),
+            key=lambda candidate: placed_cost(masks, candidate, costs, away, crossing),
             default=best,
         )
         reached = placed_cost(masks, moved, costs, away, crossing)
@@ -57,5 +57,5 @@ def placed_order(
 
 def _moves(order: tuple[int, ...]) -> list[tuple[int, ...]]:
     """All orders that differ by the place of one filter."""
-    rest = [(one, [other for other in order if other != one]) for one in order]
-    return [(*others[:at], one, *others[at:]) for one, others in rest for at in range(len(order))]
+    rest = [(number, [other for other in order if other != number]) for number in order]
+    return [(*others[:at], number, *others[at:]) for number, others in rest for at in range(len(order))]

@@ -5,9 +5,10 @@ them and how long each filter took. *Ordinary processing* (`Policy.observe`): ho
 dropped, and in what time. It says in return which order to run (`Policy.order`) and on which further filters a profiled
 tuple must be evaluated (`Policy.needs`). Batches are the unit; a batch of k is worth k batches of one.
 
-A policy is one class in one file, which needs nothing but this module and `thalweg.kernels`. Class attributes say what
-the policy can do, so that no other file lists policies by name: what it needs of a profile decides whether a detector
-can watch it in full (`thalweg.drift.Watched`) and whether it can order classes of rows (`thalweg.routing`). Its kernels
+A policy is one class in one file, which needs nothing but this module and `thalweg.kernels`. Class attributes say
+what the policy can do, so that no other file lists policies by name: whether it profiles all filters, for example,
+decides how a detector watches it (`thalweg.drift.Watched`) and whether it can order classes of rows
+(`thalweg.routing`). Its kernels
 share three named tuples: the profile window (`ProfileWindow`), the profile tuples on their way in (`Batch`) and all
 else that the policy knows (`State`), where `State.memory` and `State.totals` are room of the policy's own. `slide` puts
 a profile tuple into the window and keeps the matrix view in step; `insert` does so without a view.
@@ -50,7 +51,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Change:
-    """The last change of an order, and what caused it."""
+    """The last change of an order, and the filter that caused it."""
 
     count: int  # changes so far
     seen: int  # profile tuples seen when it happened

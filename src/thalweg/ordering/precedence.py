@@ -1,8 +1,8 @@
 """Which filters must run before which.
 
 Two wishes reduce to one relation. A filter *after* others waits until they have run. A *pinned* filter holds its
-place: what is written before it stays before it and what is written after it stays after it, so exactly the same
-tuples reach it whatever the order of the rest.
+place: filters that are written before it stay before it, and filters that are written after it stay after it, so that
+exactly the same tuples reach it whatever the order of the rest.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def required_before(
     check_filters(filters)
     direct: list[set[int]] = [set() for _ in range(filters)]
     for later, earlier in (after or {}).items():
-        for name in (later, *earlier):
-            _check_index(filters, name)
+        for number in (later, *earlier):
+            _check_index(filters, number)
         direct[later].update(earlier)
     for place in pinned:
         _check_index(filters, place)
@@ -41,33 +41,33 @@ def required_before(
     required = np.zeros(filters, np.int64)
     waiting = set(range(filters))
     while waiting:
-        ready = [one for one in sorted(waiting) if direct[one].isdisjoint(waiting)]
+        ready = [number for number in sorted(waiting) if direct[number].isdisjoint(waiting)]
         if not ready:
             raise ValueError(
                 f"filters {sorted(waiting)} wait for one another in a cycle; remove one of their "
                 f"'after' or 'pinned' requirements"
             )
-        for one in ready:
-            required[one] = _union(1 << other | int(required[other]) for other in direct[one])
+        for number in ready:
+            required[number] = _union(1 << earlier | int(required[earlier]) for earlier in direct[number])
         waiting.difference_update(ready)
     return required
 
 
 def legal_order(required: Integers, order: Iterable[int] | None = None) -> tuple[int, ...]:
-    """The order nearest to the wanted one (as written by default) in which nothing runs too early.
+    """The order nearest to the wanted order (as written by default) in which no filter runs too early.
 
     >>> legal_order(required_before(4, after={0: [2]}))
     (1, 2, 0, 3)
     """
-    wanted = list(range(len(required))) if order is None else [int(one) for one in order]
+    wanted = list(range(len(required))) if order is None else [int(number) for number in order]
     if sorted(wanted) != list(range(len(required))):
         raise ValueError(f"an order names each of the filters 0..{len(required) - 1} once, not {wanted}")
     placed, legal = 0, []
     while wanted:
-        one = next(one for one in wanted if not int(required[one]) & ~placed)
-        wanted.remove(one)
-        legal.append(one)
-        placed |= 1 << one
+        following = next(number for number in wanted if not int(required[number]) & ~placed)
+        wanted.remove(following)
+        legal.append(following)
+        placed |= 1 << following
     return tuple(legal)
 
 
@@ -82,9 +82,9 @@ def check_filters(filters: int) -> None:
         raise ValueError(f"between 1 and {MAX_FILTERS} filters are allowed, not {filters}")
 
 
-def _check_index(filters: int, one: int) -> None:
-    if not 0 <= one < filters:
-        raise ValueError(f"there is no filter {one}: filters are numbered 0..{filters - 1}")
+def _check_index(filters: int, number: int) -> None:
+    if not 0 <= number < filters:
+        raise ValueError(f"there is no filter {number}: filters are numbered 0..{filters - 1}")
 
 
 def _union(masks: Iterable[int]) -> int:

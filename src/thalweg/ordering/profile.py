@@ -109,7 +109,7 @@ def remove_oldest(window: ProfileWindow) -> int:
 
 @inlined
 def is_due(window: ProfileWindow, stamp: float) -> bool:
-    """Whether the oldest profile tuple has to leave before one with this stamp enters."""
+    """Whether the oldest profile tuple has to leave before a tuple with this stamp enters."""
     cursor = window.cursor
     if cursor[COUNT] == 0:
         return False
@@ -176,7 +176,7 @@ class Profile:
             raise ValueError(f"max_age is a positive span of time, not {max_age}")
         means = np.ones(filters) if costs is None else np.array(costs, np.float64)
         if means.shape != (filters,) or not (np.isfinite(means).all() and (means > 0).all()):
-            raise ValueError(f"costs are {filters} positive numbers, one a filter, not {costs!r}")
+            raise ValueError(f"costs are {filters} positive numbers, one for each filter, not {costs!r}")
         self.arrays = ProfileWindow(
             masks=np.zeros(window, np.int64),
             times=np.full((window, filters), np.nan),
@@ -230,7 +230,7 @@ class Profile:
 
     @property
     def mean_times(self) -> Floats:
-        """The running average time of each filter; what `costs` said where there was no sample yet."""
+        """The running average time of each filter; its cost as given where there was no sample yet."""
         return self.arrays.mean_time.copy()
 
     def insert(self, masks: ArrayLike, times: ArrayLike | None = None, stamps: ArrayLike | None = None) -> None:
@@ -269,7 +269,7 @@ class Profile:
         window.time_count[:] = 0
 
     def forget_times(self) -> None:
-        """Forget the time samples, not the masks: the next ones alone tell what filters cost."""
+        """Forget the time samples, not the masks: the next samples alone tell what filters cost."""
         window = self.arrays
         window.timed[:] = False
         window.time_sum[:] = 0.0

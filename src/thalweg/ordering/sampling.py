@@ -55,11 +55,11 @@ class Sampling(NamedTuple):
     probability: Floats  # the current one, the full one, the one whose log1p(-p) is stored, and that logarithm
     block: NDArray[np.void]  # `RATES` of each filter in the current block
     reference: NDArray[np.void]  # and in the quiet blocks before it
-    counters: Integers  # dropped tuples until the next profiled one; slow blocks in a row; when p may fall; warm-up
+    counters: Integers  # dropped tuples until the next that is profiled; slow blocks in a row; when p may fall; warm-up
 
 
 def counts_of(filters: int, evaluated: ArrayLike, dropped: ArrayLike, seconds: ArrayLike) -> ProcessingCounts:
-    """ProcessingCounts of ordinary processing as arrays of the right shape, or an error that names what is wrong."""
+    """The counts of ordinary processing as arrays of the right shape, or an error that names what is wrong."""
     counts = ProcessingCounts(*(np.asarray(numbers, np.float64) for numbers in (evaluated, dropped, seconds)))
     if any(numbers.shape != (filters,) for numbers in counts):
         raise ValueError(f"evaluated, dropped and seconds are {filters} numbers each, one for each filter")
@@ -236,7 +236,7 @@ class Sampler:
         return bool(self.arrays.counters[HOLD] != before)
 
     def look_closely(self) -> None:
-        """Choose every one of the next dropped tuples, as at the beginning."""
+        """Choose all of the next dropped tuples, as at the beginning."""
         self.arrays.counters[WARMING] = WARM_UP
         next_gap(self.arrays, self._random.random())
 

@@ -1,8 +1,8 @@
 """What a filter costs a row, from timed calls with any number of rows.
 
-A call costs something whatever its rows, and a filter late in the order gets few of them: time over rows would make a
-filter look the dearer the later it stands. So the cost of a call is learnt from calls with one row, and what is left
-of the others' time is shared among their rows, recent calls counting most.
+A call has a cost that does not depend on its rows, and a filter late in the order gets few rows: time over rows would
+make a filter look more expensive the later it stands. So the cost of a call is learnt from calls with one row, and the
+rest of the other calls' time is shared among their rows, recent calls counting most.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 SINGLES = 3  # calls with one row, the fastest of which tells what a call costs: the first are often slow
-MEMORY = 0.9  # weight of what is known when another call with as many rows comes
+MEMORY = 0.9  # weight of the earlier calls when another call with as many rows comes
 SURPRISE = 3.0  # times the expected: more of one call is not believed, as the processor may have been lost
 LEAST_SHARE = 0.01  # of a call's time that is the rows', however much a call with one row took
 
@@ -37,17 +37,17 @@ class Stopwatch:
         return self._seconds / self._rows if self._rows else math.nan
 
     def expect(self, per_row: float, per_call: float = 0.0) -> None:
-        """Begin with what is known from an earlier run; calls that follow soon outweigh it."""
+        """Begin with the costs of an earlier run; the calls that follow soon outweigh them."""
         self._singles, self.per_call = [per_call] * SINGLES, per_call
         if per_row > 0:
             self._seconds, self._rows = per_row, 1.0
 
     def forget(self) -> None:
-        """Estimate anew what a row takes; what a call takes stays."""
+        """Estimate the time of a row anew; the time of a call stays."""
         self._seconds = self._rows = 0.0
 
     def note(self, rows: int, seconds: float) -> None:
-        """Take in one call."""
+        """Learn from one call."""
         if rows <= 1:
             if rows < 1:
                 return
@@ -61,7 +61,7 @@ class Stopwatch:
         memory = MEMORY
         if known:
             spent = min(spent, SURPRISE * (others * self._seconds / known + call))
-            # A call with few rows tells little, and must not make those with many be forgotten.
+            # A call with few rows tells little, and must not outweigh calls with many rows.
             usual = (1.0 - MEMORY) * known
             if others < usual:
                 memory **= others / usual

@@ -1,7 +1,7 @@
 """Different orders for different classes of tuples, by content (content-based-routing-2004).
 
-`ROUTERS` lists the paper's routers; `router("content-learns", 4, parts=[32])` makes one by name. Beyond the paper,
-`ClassRouter` keeps a joint adaptive order for each class, and `RoutedPipeline` runs batches by it.
+`ROUTERS` lists the paper's routers; `router("content-learns", 4, parts=[32])` makes a router by its name. Beyond the
+paper, `ClassRouter` keeps a joint adaptive order for each class, and `RoutedPipeline` runs batches by it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROUTERS: tuple[type[Router], ...] = (Selectivity, ContentKnows, ContentLearns, Q
 
 
 def router(name: str, operators: int, **options: Any) -> Router:  # noqa: ANN401 - the router checks them
-    """Make a router by its name; options are those of its class.
+    """Make a router by its name; the options are the parameters of its class.
 
     >>> router("wscq", 3, costs=[1, 2, 3]).name
     'wscq'

@@ -1,8 +1,8 @@
 """What class orders save against one order, measured on every profile tuple, and whether that still pays.
 
-A profile tuple is known on all filters, so it can be costed in its class's order and in the overall one, before either
-learns from it. A detector watches two shares of the tuples, those better off and those worse off by their class, in
-segments: when one changes, and the saving since then is not surely worth having, the classifier has stopped
+A profile tuple is known on all filters, so it can be costed in its class's order and in the overall order, before
+either learns from it. A detector watches two shares of the tuples, which are better and worse off by their class, in
+segments: when a share changes, and the saving since then is not surely worth having, the classifier has stopped
 separating. Apart from that, the mean saving has to pay for the splitting of batches. (decision 0022)
 """
 
@@ -29,7 +29,7 @@ class StopReason:
     """Why class orders do not pay any more."""
 
     text: str
-    newest: int | None = None  # profile tuples since the change, if one was detected
+    newest: int | None = None  # profile tuples since the change, if a change was detected
 
 
 class Benefit:
@@ -42,7 +42,7 @@ class Benefit:
 
     Examples
     --------
-    The first of two classes is dropped by the second filter, but the overall order begins with the first one.
+    The first of two classes is dropped by the second filter, but the overall order begins with the first filter.
 
     >>> from thalweg.drift import detector
     >>> benefit = Benefit(detector("bcs"))
@@ -68,7 +68,7 @@ class Benefit:
 
     @property
     def savings(self) -> Floats:
-        """What each of the last tuples cost less in its class's order than in the overall one."""
+        """What each of the last tuples cost less in its class's order than in the overall order."""
         return np.array(self._savings)
 
     @property
@@ -93,7 +93,7 @@ class Benefit:
         return float(np.std(self._savings) / np.sqrt(len(self._savings))) if self._savings else 0.0
 
     def measure(self, masks: Integers, classes: Integers, orders: Sequence[tuple[int, ...]], costs: Floats) -> None:
-        """Take in profile tuples with their classes; orders are those of the classes, the overall one first."""
+        """Measure profile tuples, given their classes and the orders of all classes, the overall order first."""
         bits = (masks[:, None] >> np.arange(costs.size)) & 1 == 1
         table = costs_until_dropped(np.array(orders), bits, costs)
         savings = (table[0] - table[classes, np.arange(masks.size)]).tolist()

@@ -55,13 +55,13 @@ class Branches:
         """What `to_dict` gave, for so many filters and some of these attributes; checked."""
         try:
             branches = tuple(
-                Branch(tuple(tuple(map(tuple, cell)) for cell in one["cells"]), tuple(one["order"]))
-                for one in saved["branches"]
+                Branch(tuple(tuple(map(tuple, cell)) for cell in branch["cells"]), tuple(branch["order"]))
+                for branch in saved["branches"]
             )
             found = cls(tuple(saved["attributes"]), branches, float(saved["saving"]), float(saved["error"]))
         except (KeyError, TypeError, ValueError) as error:
             raise SavedStateError(f"the saved branches are damaged: {error!r}; delete them to start afresh") from None
-        fits = all(sorted(one.order) == list(range(filters)) for one in branches)
+        fits = all(sorted(branch.order) == list(range(filters)) for branch in branches)
         if not fits or not set(found.attributes) <= set(attributes):
             raise SavedStateError("the saved branches are of another query; delete them to start afresh")
         return found
@@ -89,13 +89,13 @@ def branches_of(
 
     >>> key = np.random.default_rng(0).integers(0, 2, 1000)
     >>> found, _ = branches_of(2 - key, np.full(2, 1e-6), np.zeros(2, np.int64), {"key": pa.array(key)})
-    >>> sorted((one.cells, one.order) for one in found.branches)
+    >>> sorted((branch.cells, branch.order) for branch in found.branches)
     [(((('is', 0),),), (1, 0)), (((('is', 1),),), (0, 1))]
     """
     names = [name for name, column in columns.items() if not refusal(column.type)]
     refused = {name: refusal(column.type) or "" for name, column in columns.items() if name not in names}
     about: dict[str, Any] = {"attributes": list(columns), "candidates": [], "pruned": refused, "rows": int(masks.size)}
-    if masks.size < FEWEST or costs.size < 2 or not names:  # noqa: PLR2004 - of one there is no order
+    if masks.size < FEWEST or costs.size < 2 or not names:  # noqa: PLR2004 - one filter has one order
         return None, about
     found = [(codes(columns[name]), numbers(columns[name])) for name in names]
     sample = ClassifierSample(len(names), masks.size)
@@ -137,11 +137,11 @@ def _members(
     return [members(classifier, values, number) for number in range(1, len(classifier.orders))]
 
 
-def _test(one: pa.Scalar | Range) -> Test:
+def _test(label: pa.Scalar | Range) -> Test:
     """A value or a range as plain values: times and dates as numbers, decimals as text."""
-    if isinstance(one, Range):
-        return ("within", one.low, one.high)
-    if pa.types.is_temporal(one.type):
-        return ("is", one.value)
-    value = one.as_py()
-    return ("is", str(value) if pa.types.is_decimal(one.type) and value is not None else value)
+    if isinstance(label, Range):
+        return ("within", label.low, label.high)
+    if pa.types.is_temporal(label.type):
+        return ("is", label.value)
+    value = label.as_py()
+    return ("is", str(value) if pa.types.is_decimal(label.type) and value is not None else value)

@@ -1,4 +1,4 @@
-"""The candidates for a classifier: which attributes may be one, what each would save, and which is surely worth it.
+"""The candidates for a classifier: which attributes are candidates, what each would save, and which is surely worth it.
 
 The same for classes that are learnt while a query runs (`thalweg.routing.class_router`) and for the classes of a plan
 that is made once (`thalweg.routing.branches`).

@@ -1,4 +1,4 @@
-"""The policies of a class router: one for the overall order, which class 0 follows, and one for each class."""
+"""The policies of a class router: that of the overall order, which class 0 follows, and that of each class."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ class ClassPolicies:
         self.hurry()
 
     def restore(self, orders: Sequence[Sequence[int]], profiles: Sequence[Profile]) -> None:
-        """Take the place of policies that were saved, the overall one first."""
+        """Make the policies that were saved, the overall policy first."""
         self.policies.clear()
         for order, profile in zip(orders, profiles, strict=True):
             self.add(order, profile)
 
     def add(self, order: Sequence[int], known: Profile) -> None:
-        """Add a policy that begins with an order and the newest tuples of a profile; the first one with all of them."""
+        """Add a policy that begins with an order and a profile's newest tuples; the overall policy with all tuples."""
         policy = self.make(order)
         if self.policies:
             policy.share_sampler(self.overall.sampler)

@@ -3,14 +3,15 @@
 Gain ratio asks how well an attribute predicts one operator. What matters is how much cheaper tuples become when each
 class has its own joint order, so that is estimated here, directly, from profile tuples that carry attribute values.
 
-*Cells* are an attribute's frequent values, or ranges of equal frequency where it has too many, or what a pair of
-attributes makes of these. Each cell has its greedy order, drawn towards the overall order the fewer its tuples are. Few
-orders are then chosen, always that which saves most beside those chosen, and cells of one order are one class. What is
-rare or unseen is class 0, in the overall order. Cells that like the overall order best are a class as well: it may turn
-to what others need.
+*Cells* are an attribute's frequent values, or ranges of equal frequency where it has too many values, or the pairs of
+two attributes' cells. Each cell has its greedy order, drawn towards the overall order the more the fewer tuples it has.
+A few orders are then chosen, each time the order that saves most besides the chosen orders, and cells of the same order
+are a class. Rare and unseen values are class 0, in the overall order. Cells for which the overall order is best are a
+class as well, because the overall order may turn to the needs of other cells.
 
-The saving is that on tuples which were not learnt from: classes and orders of the older half of the sample are tried on
-the newer half, and the other way round. Halves in time, not at random: a sequence number has no value in both.
+The saving is measured on tuples that were not learnt from: classes and orders of the older half of the sample are tried
+on the newer half, and the other way round. The halves are halves in time, not random: no value of a sequence number
+occurs in both.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def _ranged(numbers: Floats, edges: tuple[float, ...]) -> Integers:
 
 
 def range_cells(edges: int) -> Integers:
-    """The cells of ranges with so many edges: first that of what is no number, then those of the ranges, upwards."""
+    """The cells of ranges with so many edges: first the cell of what is no number, then the ranges, upwards."""
     return scattered(np.arange(edges + 2))
 
 
@@ -98,7 +99,7 @@ class Classifier:
 
 
 def looked_up(cells: Integers, keys: Integers, classes: Integers) -> Integers:
-    """The class of each cell; 0 for those without.
+    """The class of each cell; 0 for cells without a class.
 
     >>> looked_up(np.array([5, 9, 7]), np.array([5, 7]), np.array([2, 1])).tolist()
     [2, 0, 1]
@@ -150,7 +151,7 @@ class Chooser:
     >>> sample = ClassifierSample(2, 1000)
     >>> sample.insert(1 << values[:, 0], values, values.astype(float))
     >>> chooser = Chooser(sample, np.ones(2), np.zeros(2, np.int64))
-    >>> [(one.cells.attributes, one.saving > 0.4) for one in chooser.estimates([0, 1], pairs=False)]
+    >>> [(found.cells.attributes, found.saving > 0.4) for found in chooser.estimates([0, 1], pairs=False)]
     [((0,), True), ((1,), False)]
     >>> classifier = chooser.fit(chooser.cells_of(0))
     >>> classifier.orders, classifier.classify([np.array([0, 1, 7])], [np.zeros(3)]).tolist()
@@ -163,17 +164,17 @@ class Chooser:
         self._bits = (known[:, None] >> np.arange(costs.size)) & 1 == 1
 
     def estimates(self, attributes: Sequence[int], *, pairs: bool = True) -> list[Estimate]:
-        """What each attribute, and each pair of the most promising ones, would save; the best first."""
-        found = [self.estimate(self.cells_of(one)) for one in attributes]
+        """What each attribute, and each pair of the most promising attributes, would save; the best first."""
+        found = [self.estimate(self.cells_of(attribute)) for attribute in attributes]
         if pairs:
-            promising = sorted(found, key=lambda one: -one.saving)[:PAIRED]
-            several = sorted(one.cells.attributes[0] for one in promising)
-            found += [self.estimate(self.cells_of(*two)) for two in combinations(several, 2)]
-        return sorted(found, key=lambda one: -one.saving)
+            promising = sorted(found, key=lambda estimate: -estimate.saving)[:PAIRED]
+            several = sorted(estimate.cells.attributes[0] for estimate in promising)
+            found += [self.estimate(self.cells_of(*pair)) for pair in combinations(several, 2)]
+        return sorted(found, key=lambda estimate: -estimate.saving)
 
     def cells_of(self, *attributes: int) -> Cells:
         """Cells by value if the frequent values cover enough tuples, by ranges otherwise."""
-        return Cells(attributes, tuple(self._edges(one, len(attributes)) for one in attributes))
+        return Cells(attributes, tuple(self._edges(attribute, len(attributes)) for attribute in attributes))
 
     def estimate(self, cells: Cells) -> Estimate:
         """Learn from one half of the sample and try on the other, both ways."""
@@ -218,7 +219,7 @@ class Chooser:
         used = np.unique(classes)
         if used.size <= 1:
             return Classifier(cells, keys[:0], classes[:0], (tuple(orders[0].tolist()),))
-        merged = np.vstack([overall, *(drawn[classes == one].sum(axis=0) for one in used)])
+        merged = np.vstack([overall, *(drawn[classes == number].sum(axis=0) for number in used)])
         joint = greedy_orders(merged, self._bits, self.costs, self.required)
         return Classifier(cells, keys, 1 + np.searchsorted(used, classes), tuple(map(tuple, joint.tolist())))
 
@@ -237,7 +238,7 @@ class Chooser:
         """The gain ratio of cells, for the filter of which they tell most."""
         _, place, counts = np.unique(of, return_inverse=True, return_counts=True)
         bits = self._bits[self._which]
-        passed = (np.bincount(place, ~bits[:, one]) / counts for one in range(self.costs.size))
+        passed = (np.bincount(place, ~bits[:, number]) / counts for number in range(self.costs.size))
         return max(gain(each, counts / of.size).ratio for each in passed)
 
 
@@ -278,7 +279,7 @@ def costs_until_dropped(orders: Integers, bits: Booleans, costs: Floats) -> Floa
 
 
 def few_orders(costs: Floats, most: int, worth: float) -> list[int]:
-    """The orders worth having beside the first, of what each cell (row) costs in each order (column).
+    """The orders worth having besides the first, given the cost of each cell (row) in each order (column).
 
     >>> few_orders(np.array([[9.0, 1.0, 2.0], [9.0, 4.0, 2.0], [1.0, 5.0, 5.0]]), most=3, worth=1.5)
     [0, 2]
@@ -286,9 +287,9 @@ def few_orders(costs: Floats, most: int, worth: float) -> list[int]:
     chosen, best = [0], costs[:, 0]
     while len(chosen) < most and best.size:
         saved = np.maximum(best[:, None] - costs, 0.0).sum(axis=0)
-        one = int(saved.argmax())
-        if saved[one] <= worth:
+        order = int(saved.argmax())
+        if saved[order] <= worth:
             break
-        chosen.append(one)
-        best = np.minimum(best, costs[:, one])
+        chosen.append(order)
+        best = np.minimum(best, costs[:, order])
     return chosen

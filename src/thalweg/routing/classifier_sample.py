@@ -1,4 +1,4 @@
-"""Profile tuples that carry their attribute values: what a classifier is chosen from.
+"""Profile tuples with the values of their attributes, from which a classifier is chosen.
 
 A window by count, like a policy's profile; masks beside codes and numbers of the values (`thalweg.routing.partition`).
 """
@@ -31,7 +31,7 @@ class ClassifierSample:
 
     def __init__(self, attributes: int, window: int) -> None:
         self.window = window
-        # Twice the room: what is old is moved out once in a window, and not with every insert.
+        # Twice the room: old tuples are moved out once in a window, and not with every insert.
         self._masks = np.zeros(2 * window, np.int64)
         self._codes = np.zeros((2 * window, attributes), np.int64)
         self._numbers = np.zeros((2 * window, attributes))

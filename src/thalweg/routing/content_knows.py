@@ -25,11 +25,11 @@ class ContentKnows(Router):
     operators, parts, costs, seed
         As for every router.
     classifiers
-        The attribute that classifies for each operator that has one.
+        The attribute that classifies, for each operator that has such an attribute.
 
     Examples
     --------
-    Table 1: what A tells of the second operator is what matters.
+    Table 1: attribute A tells most about the second operator.
 
     >>> router = ContentKnows(3, [3], classifiers={1: 0})
     >>> router.count([300] * 3, [90, 120, 180])
@@ -59,7 +59,7 @@ class ContentKnows(Router):
 
     @property
     def nbytes(self) -> int:
-        """The memory of what the router keeps of operators and classes."""
+        """The memory of the counts of operators and classes."""
         tables = (*self.class_seen.values(), *self.class_passed.values())
         return super().nbytes + sum(table.nbytes for table in tables)
 
@@ -91,7 +91,7 @@ class ContentKnows(Router):
         return merits
 
     def count_class(self, operator: int, values: ArrayLike, passed: ArrayLike) -> None:
-        """Add outcomes of an operator to those of the classes."""
+        """Add outcomes of an operator to the counts of its classes."""
         seen, kept = self.class_seen[operator], self.class_passed[operator]
         numbers = np.asarray(values, np.int64)
         seen += np.bincount(numbers, minlength=seen.size)

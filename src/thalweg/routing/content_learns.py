@@ -53,7 +53,7 @@ class ContentLearns(ContentKnows):
     ...     orders = router.orders(contents)
     ...     dropped = orders[:, 0] == contents[:, 0]  # each operator drops one class
     ...     router.observe(orders, np.where(dropped, 1, 2), np.ones(100, np.bool_), contents)
-    >>> sorted(set(router.classifiers.values()))  # of all operators but the one that is being profiled
+    >>> sorted(set(router.classifiers.values()))  # of all operators but the profiled one
     [0]
     """
 
@@ -84,7 +84,7 @@ class ContentLearns(ContentKnows):
         self.matrices = Matrices(self.parts)
         self._on_trial: int | None = None
         self._before = Spent()  # what tuples cost before the trial
-        self._now = Spent()  # and in this period, those left out that were sampled
+        self._now = Spent()  # and in this period, sampled tuples left out
         self._chosen: Booleans = np.zeros(0, np.bool_)
 
     @property
@@ -116,26 +116,26 @@ class ContentLearns(ContentKnows):
         elif self.matrices.tuples >= self.samples:
             self._end_profile(self.profiled, self.matrices)
 
-    def _end_profile(self, one: int, matrices: Matrices) -> None:
+    def _end_profile(self, operator: int, matrices: Matrices) -> None:
         """Tag the operator with its best classifier, if it has any."""
-        self.seen[one], self.passed[one] = matrices.tuples, matrices.produced
+        self.seen[operator], self.passed[operator] = matrices.tuples, matrices.produced
         scores = [gain.ratio for gain in matrices.gains(look_up=True)]
         if not self.filters:
             scores = (matrices.variances() / max(matrices.selectivity, 1e-9) ** 2).tolist()
         if scores and max(scores) > self.threshold:
             best = int(np.argmax(scores))
-            self.tag(one, best)
-            self.class_seen[one] += matrices.counts[: self.parts[best], best]
-            self.class_passed[one] += matrices.outputs[: self.parts[best], best]
+            self.tag(operator, best)
+            self.class_seen[operator] += matrices.counts[: self.parts[best], best]
+            self.class_passed[operator] += matrices.outputs[: self.parts[best], best]
             if self.trial:
-                self._on_trial, self._before, self._now = one, self._now, Spent()
+                self._on_trial, self._before, self._now = operator, self._now, Spent()
                 return
         self._profile_next()
 
-    def _end_trial(self, one: int) -> None:
+    def _end_trial(self, operator: int) -> None:
         """Let the classifier go if tuples cost more with it."""
         if self._now.mean > self._before.mean + np.hypot(self._now.error, self._before.error):
-            self.untag(one)
+            self.untag(operator)
             self.rejected += 1
         self._on_trial = None
         self._profile_next()
@@ -146,7 +146,7 @@ class ContentLearns(ContentKnows):
         if self.prune and self.seen.all():
             self.pruned = pruned_operators(self.selectivities, self.costs)
         turns = [(self.profiled + step) % self.operators for step in range(1, self.operators + 1)]
-        self.profiled = next((one for one in turns if one not in self.pruned), turns[0])
+        self.profiled = next((operator for operator in turns if operator not in self.pruned), turns[0])
         self.untag(self.profiled)
 
 

@@ -93,7 +93,7 @@ class Matrices:
     >>> matrices.add([[0, 0], [0, 1], [1, 0], [1, 1]], outputs=[0, 0, 1, 1])
     >>> matrices.selectivities.tolist(), matrices.weights.tolist()
     ([[0.0, 0.5], [1.0, 0.5]], [[0.5, 0.5], [0.5, 0.5]])
-    >>> [one.ratio for one in matrices.gains()], matrices.variances().tolist()
+    >>> [gain.ratio for gain in matrices.gains()], matrices.variances().tolist()
     ([1.0, 0.0], [0.25, 0.0])
     """
 
@@ -128,7 +128,7 @@ class Matrices:
         return self.counts.nbytes + self.outputs.nbytes
 
     def add(self, contents: ArrayLike, outputs: ArrayLike) -> None:
-        """Take in tuples: the partition of each of their attributes (a row each), and what the operator made of them.
+        """Count tuples: the partition of each of their attributes, a row each, and the operator's outputs.
 
         A filter makes 0 or 1; other operators any number.
         """

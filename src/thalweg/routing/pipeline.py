@@ -89,7 +89,7 @@ class RoutedPipeline(Pipeline):
         self._smallest = SmallestClass()
 
     def keep(self, rows: Rows, columns: Columns | None = None) -> Booleans:
-        """Which of the rows all filters keep; columns are those that the router's attributes name."""
+        """Which of the rows all filters keep; `columns` holds the columns that the router's attributes name."""
         if columns is None:
             raise TypeError(f"pass the columns too: keep(rows, columns) with {', '.join(self.router.attributes)}")
         if self._has_looked or len(rows) <= FIRST_BATCH:

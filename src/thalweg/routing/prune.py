@@ -1,4 +1,4 @@
-"""Which operators and attributes routing need not look at, and why, as text for whoever asks.
+"""Which operators and attributes routing need not consider, and why, as text.
 
 An operator whose place in the order is the same for every class is not worth profiling; an attribute that cannot tell
 classes apart is not worth a matrix. (content-based-routing-2004, section 4.3)
@@ -13,7 +13,7 @@ from thalweg.ordering.types import Floats, Integers
 
 FAR = 20.0  # times the rank of the nearest other: no class is going to move an operator past it
 WIDE = 64.0  # bytes of an average value that are too many to look at for every tuple
-COVERED = 0.5  # share of the tuples whose values must be among the frequent ones
+COVERED = 0.5  # share of the tuples whose values must be among the frequent values
 MONOTONE = 0.95  # share of the steps from tuple to tuple that go one way
 CERTAIN = 0.999  # selectivities between this and 1 are 1 for all that is known
 
@@ -28,12 +28,12 @@ def pruned_operators(selectivities: ArrayLike, costs: ArrayLike) -> dict[int, st
     passed = np.asarray(selectivities, np.float64)
     ranks = (1.0 - np.where(passed >= CERTAIN, 1.0, passed)) / np.asarray(costs, np.float64)
     reasons = {}
-    for one, rank in enumerate(ranks.tolist()):
-        others = np.delete(ranks, one) if ranks.size > 1 else ranks
+    for operator, rank in enumerate(ranks.tolist()):
+        others = np.delete(ranks, operator) if ranks.size > 1 else ranks
         if rank > FAR * others.max() > 0:
-            reasons[one] = "cheap or very selective beside the others: it comes first for every class"
+            reasons[operator] = "cheap or very selective beside the others: it comes first for every class"
         elif FAR * rank < others.min():
-            reasons[one] = "expensive or unselective beside the others: it comes last for every class"
+            reasons[operator] = "expensive or unselective beside the others: it comes last for every class"
     return reasons
 
 

@@ -1,4 +1,4 @@
-"""What every router is: it sends each tuple to one operator after another until one drops it.
+"""What every router is: it sends each tuple to operator after operator until an operator drops it.
 
 A router sees of a tuple its *content*, the partition of each attribute's value, and of the operators what became of
 tuples that were sent there. A tuple-at-a-time engine asks for the `next` operator, with queue lengths if it has queues;
@@ -65,7 +65,7 @@ class Router(ABC):
 
     @property
     def nbytes(self) -> int:
-        """The memory of what the router keeps of operators and classes."""
+        """The memory of the counts of operators and classes."""
         return self.seen.nbytes + self.passed.nbytes
 
     @abstractmethod

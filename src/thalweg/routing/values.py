@@ -106,18 +106,18 @@ def members(classifier: Classifier, values: Sequence[KnownValues], number: int) 
     return [labels[place] for place in np.flatnonzero(classes == number)]
 
 
-def label(one: Any) -> str:  # noqa: ANN401 - an Arrow scalar or a range
+def label(value: Any) -> str:  # noqa: ANN401 - an Arrow scalar or a range
     """A value or a range as text.
 
     >>> label(pa.scalar("red")), label(Range(1.0, 2.5)), label(Range(None, None)), label(Range(None, 3.0))
     ('"red"', '1..2.5', 'no number', '..3')
     """
-    if not isinstance(one, Range):
+    if not isinstance(value, Range):
         # Through an array, which has text for any type: Python has no value for some timestamps.
-        return " ".join(pa.array([one], one.type).to_string().strip("[] \n").split())[:MOST_LETTERS]
-    if one.low is None and one.high is None:
+        return " ".join(pa.array([value], value.type).to_string().strip("[] \n").split())[:MOST_LETTERS]
+    if value.low is None and value.high is None:
         return "no number"
-    low, high = ("" if end is None else f"{end:g}" for end in one)
+    low, high = ("" if end is None else f"{end:g}" for end in value)
     return f"{low}..{high}"
 
 

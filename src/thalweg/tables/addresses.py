@@ -59,7 +59,7 @@ def parse_addresses(column: pa.Array) -> Addresses:
 def _from_numbers(numbers: Integers) -> Addresses:
     wrong = (numbers < 0) | (numbers >= IPV4_LIMIT)
     if wrong.any():
-        raise ValueError(f"{numbers[wrong][0]} is no IPv4 number: those are 0 to {IPV4_LIMIT - 1}")
+        raise ValueError(f"{numbers[wrong][0]} is no IPv4 number: such numbers are 0 to {IPV4_LIMIT - 1}")
     return _ipv4(numbers)
 
 
@@ -70,7 +70,7 @@ def _from_bytes(column: pa.LargeBinaryArray) -> Addresses:
     wrong = ~(is_ipv6 | (sizes == IPV4_BYTES))
     if wrong.any():
         value = column[int(np.flatnonzero(wrong)[0])].as_py()
-        raise ValueError(f"{value!r} is no IP address: those are {IPV4_BYTES} or {IPV6_BYTES} bytes")
+        raise ValueError(f"{value!r} is no IP address: an address has {IPV4_BYTES} or {IPV6_BYTES} bytes")
     high, low = words_at(data, starts).byteswap(), np.zeros(starts.size, np.uint64)
     low[is_ipv6] = words_at(data, starts[is_ipv6] + WORD_BYTES).byteswap()
     return Addresses(is_ipv6, np.where(is_ipv6, high, high >> IPV4_SHIFT << IPV4_SHIFT), low)
@@ -113,7 +113,7 @@ def _parse_piece(data: NDArray[np.uint8], offsets: Integers) -> Integers:
     lasts = np.vstack([dots.reshape(starts.size, DOTS).T, ends]) - 1
     if (lasts[0] < starts).any() or (lasts[2] >= lasts[3]).any():  # a row has other than three dots
         raise ValueError(NOT_IPV4)
-    # Whether a byte goes on with the number that the byte before it is in, and the one before that.
+    # Whether a byte is a further digit of the number that the byte before it belongs to.
     goes_on = np.zeros(text.size + 2, np.bool_)
     goes_on[3:] = is_digit[1:] & is_digit[:-1]
     goes_on[starts + 2] = False
@@ -145,4 +145,4 @@ def _parse_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     try:
         return ipaddress.ip_address(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no IP address: write one such as '192.0.2.1' or '2001:db8::1'") from None
+        raise ValueError(f"{text!r} is no IP address: write an address such as '192.0.2.1' or '2001:db8::1'") from None

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-# Spark's decimals have up to 38 digits before and after the point: this type holds every one of them.
+# Spark's decimals have up to 38 digits before and after the point: this type holds all of them.
 WIDE_DECIMAL = pa.decimal256(76, 38)
 SPARK_DIGITS = 38
 

@@ -75,7 +75,7 @@ class Prefixes:
         """Whether a prefix matches; NULL for NULL. A ValueError names the first value that is no IP address.
 
         IP addresses may be text, binary (4 or 16 bytes) or integers (IPv4). An IPv4 address that is written as an
-        IPv6 one (``::ffff:10.0.0.1``) is an IPv6 address, as in the standard library's `ipaddress`.
+        IPv6 address (``::ffff:10.0.0.1``) is an IPv6 address, as in the standard library's `ipaddress`.
         """
         column, places = self._locate(column)
         nulls = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
@@ -157,7 +157,9 @@ class _Ranges:
         first, end = np.searchsorted(bounds, starts), np.searchsorted(bounds, nexts)
         end[(next_high == 0) & (next_low == 0)] = bounds.size  # past the last address it starts from 0 again
         self._longest = np.full(bounds.size + 1, -1)
-        for length in np.unique(lengths):  # longer prefixes over shorter ones; those of one length are apart
+        for length in np.unique(
+            lengths
+        ):  # longer prefixes over shorter prefixes; prefixes of one length do not overlap
             chosen = np.flatnonzero(lengths == length)
             counts = end[chosen] - first[chosen]
             steps = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -172,7 +174,7 @@ class _Ranges:
 
 
 def _parse_networks(texts: pa.StringArray) -> tuple[Addresses, Integers]:
-    """The first address and the length of each prefix; a `KeyTableError` if one is malformed or there twice."""
+    """The first address and the length of each prefix; a `KeyTableError` if a prefix is malformed or there twice."""
     parsed = pc.extract_regex(texts, NETWORK)
     if parsed.null_count:
         raise _malformed(texts)
