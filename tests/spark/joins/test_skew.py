@@ -24,8 +24,8 @@ SECOND = 1_000_000
 TOO_SLOW = "Python worker failed to connect back"  # within the ten seconds of Spark: the machine is very busy
 BATCH_SECONDS = 10
 CELLS = 4
-HOT = range(1, 6)  # the batches in which most rows have one key; also the first after the second restart
-RESTARTS = (2, 5, 9)  # batches after which a run ends: the key is found, it is split, it is no longer
+HOT = range(1, 7)  # the batches in which most rows have one key; also the first after the second restart
+RESTARTS = (2, 6, 10)  # batches after which a run ends: the key is found, it is split, it is no longer
 SIZES = {"A": 1500, "B": 300}
 ANSWER = """
     SELECT A.v, B.v FROM A, B
