@@ -123,10 +123,7 @@ def _screening() -> Case:
     person = tw.predicate(robot, on="id", takes="numpy", name="a person")
 
     def without(frame: DataFrame) -> DataFrame:
-        from pyspark.sql import functions as f
-
-        table = f.broadcast(frame.sparkSession.createDataFrame(hosts))
-        screened = frame.where("status >= 400 AND path rlike '^/api/v[12]/'").join(table, "host", "left_semi")
+        screened = plain.in_table(frame.where("status >= 400 AND path rlike '^/api/v[12]/'"), hosts, "host")
         return plain.chain(screened, [robot])
 
     return Case(

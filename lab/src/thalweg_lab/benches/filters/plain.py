@@ -29,6 +29,13 @@ def chain(frame: DataFrame, tests: Iterable[Function]) -> DataFrame:
     return frame
 
 
+def in_table(frame: DataFrame, table: pa.Table, on: str) -> DataFrame:
+    """A semi-join with a table that is broadcast."""
+    from pyspark.sql import functions as f
+
+    return frame.join(f.broadcast(frame.sparkSession.createDataFrame(table)), on, "left_semi")
+
+
 def _scalar(test: Function) -> Any:  # noqa: ANN401 - what makes a Column
     from pyspark.sql.pandas.functions import arrow_udf
 
