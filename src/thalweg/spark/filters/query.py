@@ -114,7 +114,7 @@ def ask(frame: DataFrame | None, written: Sequence[Any], options: FilterOptions,
     folder = folder_for(key, options.state)
     kind, policy_options = _policy_of(options.policy)
     # A join has one order for all rows; who names a column to tell classes by has lookups follow them, in Python.
-    may_join = may_join and options.route_by in {None, AUTO} if not isinstance(options.route_by, list) else False
+    may_join = may_join and (options.route_by is None or options.route_by == AUTO)
     analysis = Analysis(frame, predicates, kind, folder.url, may_join=may_join)
     forms = [predicate.form(analysis) for predicate in predicates]
     policy_options |= _constraints(predicates, names, forms)
@@ -276,15 +276,10 @@ def _check_column(frame: DataFrame, needed_by: str, column: str) -> None:
                 f"rename one of them, with df.toDF(...) or withColumnRenamed"
             ) from None
         there = ", ".join(frame.columns)
-        spelt = "" if column not in frame.columns else f"; write {quoted_column(column)!r}"
+        spelt = "" if column not in frame.columns else f"; write {quoted(column)!r}"
         raise ValueError(
             f"{needed_by} needs a column {column!r}; the DataFrame has {there}{spelt or hint(column, frame.columns)}"
         ) from None
-
-
-def quoted_column(name: str) -> str:
-    """A column's name in backticks, as it has to be written where it has a dot or other marks in it."""
-    return quoted(name)
 
 
 def types_of(frame: DataFrame, columns: Sequence[str]) -> dict[str, DataType]:
