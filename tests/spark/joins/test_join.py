@@ -96,7 +96,7 @@ def given(rows: Sequence[Any], names: Sequence[str]) -> Counter[tuple[Any, ...]]
     return Counter(tuple(row[f"{name}_v"] for name in names) for row in rows)
 
 
-def run(joined: DataFrame, folder: Path) -> StreamingQuery:
+def run(joined: DataFrame, folder: Path, tries: int = 2) -> StreamingQuery:
     """Run a stream to the end of its files into a folder of files."""
     from pyspark.errors import StreamingQueryException
 
@@ -105,9 +105,9 @@ def run(joined: DataFrame, folder: Path) -> StreamingQuery:
     try:
         query.awaitTermination()
     except StreamingQueryException as error:
-        if TOO_SLOW not in str(error):
+        if TOO_SLOW not in str(error) or not tries:
             raise
-        return run(joined, folder)
+        return run(joined, folder, tries - 1)
     return query
 
 
