@@ -71,7 +71,7 @@ def as_cheap(orders: Orders, optimum: Orders) -> bool:
 
 
 @every_shape
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(data=st.data(), measure=measures)
 def test_dmjoin_equals_exhaustive(shape: GraphShape, data: st.DataObject, measure: Measure) -> None:
     graph = data.draw(graphs(shape, most=7))
@@ -79,7 +79,7 @@ def test_dmjoin_equals_exhaustive(shape: GraphShape, data: st.DataObject, measur
 
 
 @pytest.mark.parametrize("shape", [GraphShape.LINEAR, GraphShape.STAR, GraphShape.ACYCLIC])
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(data=st.data(), measure=measures)
 def test_tree_opt_equals_dmjoin_on_acyclic_graphs(shape: GraphShape, data: st.DataObject, measure: Measure) -> None:
     graph = data.draw(graphs(shape, most=12))
@@ -89,7 +89,7 @@ def test_tree_opt_equals_dmjoin_on_acyclic_graphs(shape: GraphShape, data: st.Da
 
 @every_planner
 @every_shape
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(data=st.data(), measure=measures)
 def test_orders_are_legal_and_not_better_than_the_optimum(
     kind: type[Planner], shape: GraphShape, data: st.DataObject, measure: Measure
@@ -152,7 +152,7 @@ def test_orders_of_the_graph_seen_from_a_stream_are_nearly_optimal() -> None:
 
 
 @every_shape
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(data=st.data(), measure=measures)
 def test_heuristics_that_build_on_others_are_never_worse(
     shape: GraphShape, data: st.DataObject, measure: Measure

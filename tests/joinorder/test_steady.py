@@ -9,7 +9,7 @@ from thalweg.joinorder import DMJoin, GraphShape, JoinGraph, JoinPredicate, Meas
 from thalweg.joinorder.planner import Orders, is_legal
 from thalweg.joinorder.steady import Steady
 
-ARRIVALS, MATCHES, ROUNDS = 1000, 100, 50
+ARRIVALS, MATCHES, ROUNDS = 1000, 100, 25
 
 
 def noisy(truth: JoinGraph, random: np.random.Generator) -> JoinGraph:
@@ -46,8 +46,8 @@ def test_noise_makes_no_order_change_and_costs_little(shape: GraphShape, measure
         planned = QAware().plan(graph, measure).sequences
         changes += sum(one != other for one, other in zip(planned, before or planned, strict=True))
         before = planned
-    assert steady.switches <= 3  # of 300 chances
-    assert changes > 10  # without it
+    assert steady.switches <= 2  # of 150 chances
+    assert changes > 5  # without it
     assert max(regrets) < 2 * steady.margin
 
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thalweg.ordering import POLICIES, AdjacentSwap, AGreedy, AsWritten, Policy, policy
@@ -37,6 +37,7 @@ def stream(seed: int, filters: int, size: int = 400) -> tuple[Integers, Floats]:
 
 
 @every_policy
+@settings(max_examples=30)
 @given(data=st.data())
 def test_order_is_always_a_legal_permutation(kind: type[Policy], data: st.DataObject) -> None:
     filters = data.draw(st.integers(1, 7))
@@ -53,6 +54,7 @@ def test_order_is_always_a_legal_permutation(kind: type[Policy], data: st.DataOb
 
 
 @every_policy
+@settings(max_examples=30)
 @given(seed=st.integers(0, 999), filters=st.integers(1, 6), cuts=st.lists(st.integers(1, 40), max_size=8))
 def test_a_batch_of_k_equals_k_batches_of_one(kind: type[Policy], seed: int, filters: int, cuts: list[int]) -> None:
     masks, times = stream(seed, filters, size=150)

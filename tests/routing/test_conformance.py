@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thalweg.ordering.types import Integers
@@ -30,6 +30,7 @@ def tuples(seed: int, operators: int, size: int = 500) -> tuple[Integers, Intege
 
 
 @every_router
+@settings(max_examples=30)
 @given(seed=st.integers(0, 99), operators=st.integers(1, 6))
 def test_an_order_names_each_operator_once(kind: type[Router], seed: int, operators: int) -> None:
     masks, contents = tuples(seed, operators)
@@ -38,6 +39,7 @@ def test_an_order_names_each_operator_once(kind: type[Router], seed: int, operat
 
 
 @every_router
+@settings(max_examples=30)
 @given(data=st.data())
 def test_the_next_operator_is_one_that_waits(kind: type[Router], data: st.DataObject) -> None:
     one = kind(4, [3, 8], costs=[1, 2, 3, 4])

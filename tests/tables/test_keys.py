@@ -86,7 +86,7 @@ def lookups(draw: st.DrawFn, kinds: list[pa.DataType]) -> tuple[list[tuple[Any, 
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=str)
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_contains_is_what_a_set_says(kind: pa.DataType, data: st.DataObject) -> None:
     keys, rows = data.draw(lookups([kind]))

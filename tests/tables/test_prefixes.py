@@ -126,10 +126,10 @@ def test_pieces_are_parsed_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (pa.array(["10.0.0.1", None, "ten", "::x"]), "'ten' is no IP address: write one such as"),
+        (pa.array(["10.0.0.1", None, "ten", "::x"]), "'ten' is no IP address: write an address such as"),
         (pa.array(["10.0.0.1", "::x", "ten"]), "'::x' is no IP address"),
-        (pa.array([1, -5, 2**32]), "-5 is no IPv4 number: those are 0 to 4294967295"),
-        (pa.array([b"1234", b"12345"]), "b'12345' is no IP address: those are 4 or 16 bytes"),
+        (pa.array([1, -5, 2**32]), "-5 is no IPv4 number: such numbers are 0 to 4294967295"),
+        (pa.array([b"1234", b"12345"]), "b'12345' is no IP address: an address has 4 or 16 bytes"),
     ],
 )
 def test_values_that_are_no_address_are_named(column: pa.Array, message: str) -> None:

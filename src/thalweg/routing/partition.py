@@ -127,7 +127,7 @@ class HashPartition:
 
     >>> partition = HashPartition(16)
     >>> partition.of(pa.array([7, 8, None, 7])).tolist()
-    [15, 1, 5, 15]
+    [7, 6, 5, 7]
     """
 
     def __init__(self, parts: int = PARTS) -> None:
