@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from thalweg.ordering.types import Floats, Integers
 from thalweg.tables import codes as exact
-from thalweg.tables.codes import MULTIPLIER, mixed
+from thalweg.tables.codes import MULTIPLIER, is_bytes, mixed
 
 NULL = -0x61C8864680B583EB  # the code of NULL
 ODD = 0x2545F4914F6CDD1D  # tells the attributes of a pair apart
@@ -65,7 +65,11 @@ def codes(column: Column) -> Integers:
     (np.True_, np.False_)
     """
     array = plain(column)
-    if pa.types.is_dictionary(array.type):
+    if is_bytes(array.type):  # columns that are worth routing by have few values, each of which is hashed once
+        array = pc.dictionary_encode(array.cast(pa.large_binary()))
+        known = scattered(exact.codes(array.dictionary))
+        found = known[array.indices.fill_null(0).to_numpy()] if known.size else np.zeros(len(array), np.int64)
+    elif pa.types.is_dictionary(array.type):
         known = codes(array.dictionary)
         places = array.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
         found = known[places] if known.size else np.zeros(len(array), np.int64)

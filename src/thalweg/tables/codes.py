@@ -8,6 +8,7 @@ values. What stands where a value is NULL is not defined. Knows Arrow and NumPy 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,6 +21,8 @@ Words: TypeAlias = NDArray[np.uint64]
 
 WORD_BYTES = 8
 WORD_BITS = 64
+ALL_BITS = (1 << WORD_BITS) - 1
+FEW = 32  # values that are hashed together, whatever their length, and not word by word
 SHORT_DECIMAL = 18  # digits that fit into 64 bits
 
 # Odd, hence multiplying by it loses nothing; its bits are those of the golden ratio (Knuth, TAOCP 3, section 6.4).
@@ -28,11 +31,13 @@ MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 TAIL = np.array([(1 << 8 * count) - 1 for count in range(WORD_BYTES + 1)], np.uint64)
 
 
+@lru_cache
 def is_exact(kind: pa.DataType) -> bool:
     """Whether equal codes of a type prove equal values."""
     return not is_bytes(kind) and not (pa.types.is_decimal(kind) and kind.precision > SHORT_DECIMAL)
 
 
+@lru_cache
 def is_bytes(kind: pa.DataType) -> bool:
     """Whether values of a type are strings of letters or bytes."""
     tests = ("binary", "string", "large_binary", "large_string", "fixed_size_binary", "binary_view", "string_view")
@@ -101,7 +106,8 @@ def byte_words(column: pa.LargeBinaryArray, longest: int) -> list[Words]:
 def hash_bytes(column: pa.LargeBinaryArray, seed: int = 0, longest: int | None = None) -> Words:
     """A hash of every value's length and bytes, up to the length `longest`; another seed gives other hashes.
 
-    The sum of a random number for each word at its place: one pass over all words of all values, however long each is.
+    The sum of a random number for each word at its place. Words are added place by place for all values at once, and,
+    where few values are that long, all the rest at once: a very long value does not take a step for each of its words.
 
     >>> same, other, same_again = hash_bytes(pa.array([b"key", b"yek", b"key"], pa.large_binary()))
     >>> bool(same == same_again), bool(same == other)
@@ -109,16 +115,43 @@ def hash_bytes(column: pa.LargeBinaryArray, seed: int = 0, longest: int | None =
     """
     data, offsets = bytes_and_offsets(column)
     starts, lengths = offsets[:-1], np.diff(offsets)
+    sums, at, end = lengths.astype(np.uint64), 0, data.size - WORD_BYTES
     hashed = lengths if longest is None else np.minimum(lengths, longest)
-    counts = (hashed + (WORD_BYTES - 1)) // WORD_BYTES
+    shortest, rows = int(hashed.min()) if hashed.size else 0, None
+    while rows is None or rows.size > FEW:  # None: all values have a word here
+        if at >= shortest:
+            rows = np.flatnonzero(hashed > at)
+            if rows.size <= FEW:
+                break
+        own_starts, own_lengths = (starts, lengths) if rows is None else (starts[rows], lengths[rows])
+        words = words_at(data, np.minimum(own_starts + at, end))
+        if at + WORD_BYTES > shortest:
+            words &= TAIL.take(np.minimum(own_lengths - at, WORD_BYTES))
+        words = mixed(words + np.uint64((at + seed + 1) * int(MULTIPLIER) & ALL_BITS))
+        if rows is None:
+            sums += words
+        else:
+            sums[rows] += words
+        at += WORD_BYTES
+    if rows.size:
+        sums[rows] += _hash_rest(data, starts[rows], lengths[rows], hashed[rows], at, seed)
+    return mixed(sums)
+
+
+def _hash_rest(
+    data: NDArray[np.uint8], starts: Integers, lengths: Integers, hashed: Integers, start: int, seed: int
+) -> Words:
+    """The sum of the random numbers of all words of some values from a place on."""
+    counts = (hashed - start + (WORD_BYTES - 1)) // WORD_BYTES
     ends = np.cumsum(counts)
     first = ends - counts
-    at = (np.arange(ends[-1] if ends.size else 0) - np.repeat(first, counts)) * WORD_BYTES
+    at = start + (np.arange(ends[-1]) - np.repeat(first, counts)) * WORD_BYTES
     words = words_at(data, np.repeat(starts, counts) + at)
     words &= TAIL.take(np.minimum(np.repeat(lengths, counts) - at, WORD_BYTES))
     words += (at.view(np.uint64) + np.uint64(seed + 1)) * MULTIPLIER
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed(words), dtype=np.uint64)])
-    return mixed(sums[ends] - sums[first] + lengths.view(np.uint64))
+    total: Words = sums[ends] - sums[first]
+    return total
 
 
 def mixed(words: Words) -> Words:
