@@ -137,11 +137,11 @@ class _Lowering:
         behind = [self._conditions(later) for later in rest]
         self._is_tagged = True  # by the function's name
         if rest and self._query.on_error == "raise":  # a condition behind it may still reject a row that fails
-            reason = python_column(self._query, self._plan, stage, Answer.KEEP_OR_REASON)
+            reason = python_column(self._query, self._plan, stage, Answer.KEEP_OR_REASON, self._guard)
             last = self._raised([reason, *map(f.col, self._reasons)])
             kept = f.when(reason.isNull(), f.lit(False)).otherwise(all_of([*behind, last]))  # noqa: FBT003
         else:
-            kept = python_column(self._query, self._plan, stage, Answer.KEEP)
+            kept = python_column(self._query, self._plan, stage, Answer.KEEP, self._guard)
             behind += [self._raised(list(map(f.col, self._reasons)))] if self._unchecked or self._reasons else []
             kept = f.when(kept, all_of(behind)).otherwise(f.lit(False)) if behind else kept  # noqa: FBT003
         self._filter(kept)
@@ -153,10 +153,10 @@ class _Lowering:
 
         if self._query.on_error != "raise":
             self._is_tagged = True
-            self._filter(python_column(self._query, self._plan, stage, Answer.KEEP))
+            self._filter(python_column(self._query, self._plan, stage, Answer.KEEP, self._guard))
             return
         name = f"{PREFIX}{stage.predicates[0]}_reason"
-        reason = python_column(self._query, self._plan, stage, Answer.KEEP_OR_REASON, once=True)
+        reason = python_column(self._query, self._plan, stage, Answer.KEEP_OR_REASON, self._guard, once=True)
         if self._guard is not None:
             reason = f.when(self._guard, reason)
         self._frame = self._frame.withColumn(name, reason)
@@ -245,11 +245,20 @@ def tag(key: str) -> Column:
     return f.expr(f"'thalweg:{key}' is not null")
 
 
-def python_column(query: FilterQuery, plan: FilterPlan, stage: Stage, answer: Answer, *, once: bool = False) -> Column:
+def python_column(
+    query: FilterQuery,
+    plan: FilterPlan,
+    stage: Stage,
+    answer: Answer,
+    guard: Column | None = None,
+    *,
+    once: bool = False,
+) -> Column:
     """The predicates of a Python stage as one function of the columns that they need.
 
-    `once` is for a column that is used in several places: Spark would call a deterministic function again in each, and
-    take it ahead of joins.
+    `guard` is a condition on what a join has found. The function gets it and does nothing with it: but for that, Spark
+    would evaluate the function ahead of the join. `once` is for a column that is used in several places: Spark would
+    call a deterministic function again in each.
     """
     from pyspark.sql import functions as f
 
@@ -283,6 +292,7 @@ def python_column(query: FilterQuery, plan: FilterPlan, stage: Stage, answer: An
         *(f.col(name) for name in names),
         *(code.code for code in codes),
         *(query.routes.brought(name) for name in brought if query.routes is not None),
+        *([] if guard is None else [guard]),
     )
 
 
