@@ -27,7 +27,6 @@ from thalweg.mjoin import (
     Residual,
     Statistics,
     TimeWindow,
-    keys,
     measuring,
     probing,
     window,
@@ -35,6 +34,7 @@ from thalweg.mjoin import (
 from thalweg.mjoin import index as index_module
 from thalweg.ordering import POLICIES
 from thalweg.ordering.types import Integers
+from thalweg.tables import codes
 
 STEP = 10  # microseconds between two steps
 KINDS = (
@@ -359,5 +359,5 @@ def test_hashes_that_collide_change_nothing(scenario: Scenario) -> None:
     with ExitStack() as patches:
         for module in (window, probing, measuring):
             patches.enter_context(patch.object(module, "combined", collide))
-        patches.enter_context(patch.object(keys, "_hashes", lambda array: np.zeros(len(array), np.int64)))
+        patches.enter_context(patch.object(codes, "hash_bytes", lambda column: np.zeros(len(column), np.uint64)))
         check(scenario)

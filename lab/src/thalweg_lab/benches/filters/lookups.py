@@ -54,4 +54,4 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, rounds: int = 
         found = compete(NAME, frame, contenders, rounds, tick, note)
     finally:
         frame.unpersist()
-    return [found.faster(WRITTEN, 1.5), found.faster(BEST, 0.9), found.control()]
+    return [found.faster(WRITTEN, 1.5), found.faster(BEST, 0.95), found.control()]

@@ -101,7 +101,7 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int | None = None, rounds:
                 part_of(tick, number, parts),
                 f"{size:,} rows, cold",
                 label=each.label,
-                tries=TRIES,
+                tries=TRIES if rounds is None else 1,
             )
             results += [race.faster(PLAIN, BOUND), race.control()]
     return results
