@@ -35,6 +35,10 @@ demo: setup java ## See the optimizer at work on Spark
 test: setup java ## Run the tests: units, properties, doctests, Spark
 	@sh scripts/run-tests.sh $(BIN)/python $(PYTEST_ARGS)
 
+.PHONY: test-lab
+test-lab: setup java ## Run the tests of the lab: experiments, benchmarks and the demonstration
+	@$(BIN)/python -m pytest -m "lab and not cluster and not long" $(PYTEST_ARGS)
+
 .PHONY: test-long
 test-long: setup java ## Compare random queries with an independent engine for some minutes; others each time
 	@$(BIN)/python -m pytest -m long $(PYTEST_ARGS)

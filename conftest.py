@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,8 +26,13 @@ JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that use Spark, for `-m spark` and `-m "not spark"`, and the tests that start their own Spark."""
+    """Mark the tests that use Spark, those that start their own, those of joins, and those of the lab."""
     for item in items:
+        place = item.path.relative_to(Path(__file__).parent)
+        if place.parts[0] == "lab":
+            item.add_marker(pytest.mark.lab)
+        if place.is_relative_to("tests/spark/joins"):
+            item.add_marker(pytest.mark.joins)
         fixtures = getattr(item, "fixturenames", ())
         if "spark" in fixtures or "environment" in fixtures:
             item.add_marker(pytest.mark.spark)

@@ -396,7 +396,7 @@ def test_old_calendars_overflow(spark: SparkSession, edges: DataFrame) -> None:
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=5)
+@settings(max_examples=3)
 def test_safe_conditions_do_not_raise(spark: SparkSession, edges: DataFrame, ansi: str, seed: int) -> None:
     source = random.Random(seed)  # noqa: S311 - no secret
     conditions = [drawn("BOOL", source.choice([2, 3, 3, 4]), source) for _ in range(BATCH)]

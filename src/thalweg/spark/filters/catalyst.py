@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 import operator
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -29,6 +31,7 @@ CHEAP = {
 # fmt: on
 NUMBER = re.compile(r"byte|short|integer|long|float|double|decimal\(.*\)")
 ATTRIBUTE = re.compile(r"(.*)#(\d+)L?(-T\d+ms)?", re.DOTALL)  # as Spark writes it: name, number, type, watermark
+ERROR_LOGGER = "SQLQueryContextLogger"  # PySpark's
 SEPARATOR = "\0"  # occurs in no name
 
 
@@ -112,11 +115,23 @@ class Catalyst:
             if expression is None:
                 return None
             plan = packages.plans.logical.Filter(expression, packages.plans.logical.OneRowRelation())
-            for rule in (packages.optimizer.ReplaceExpressions, packages.optimizer.ConstantFolding):
-                plan = rule.apply(plan)
+            with _errors_not_logged():
+                for rule in (packages.optimizer.ReplaceExpressions, packages.optimizer.ConstantFolding):
+                    plan = rule.apply(plan)
             return tree_of(plan.condition().toJSON())
         except (Py4JError, PySparkException, TypeError):  # a missing class is a package, which cannot be called
             return None
+
+
+@contextmanager
+def _errors_not_logged() -> Iterator[None]:
+    """Keep PySpark from writing a page to the standard error for an error that is expected."""
+    logger = logging.getLogger(ERROR_LOGGER)
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def tree_of(text: str) -> Node:
