@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import operator
 import re
 from collections import Counter
@@ -126,7 +125,9 @@ class Catalyst:
 @contextmanager
 def _errors_not_logged() -> Iterator[None]:
     """Keep PySpark from writing a page to the standard error for an error that is expected."""
-    logger = logging.getLogger(ERROR_LOGGER)
+    from pyspark.logger import PySparkLogger
+
+    logger = PySparkLogger.getLogger(ERROR_LOGGER)  # which has to be one of PySpark's own class
     before, logger.disabled = logger.disabled, True
     try:
         yield
