@@ -114,7 +114,8 @@ class _Lowering:
         found_column = f"{PREFIX}{number}_found"
         keys = f.broadcast(lookup.table.current.keys_frame(self._frame.sparkSession, found_column, names))
         known = all_of([f.col(column).isNotNull() for column in lookup.on])
-        if not rest and not self._unchecked and not self._reasons:  # nothing depends on it
+        nothing_waits = not rest and not self._unchecked and not self._reasons
+        if nothing_waits or (rest and rest[0].place is Place.JOIN):  # the last join speaks for those before it
             if lookup.negate:
                 self._filter(known)
             self._frame = self._frame.join(keys, _same(lookup, names), "left_anti" if lookup.negate else "left_semi")
