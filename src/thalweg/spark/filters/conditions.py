@@ -25,14 +25,14 @@ UNHASHABLE = ("map<", "variant")  # what Spark's hash() does not take, wherever 
 
 @dataclass(frozen=True, eq=False)
 class SparkCondition:
-    """A condition in Spark. Only `strict` may raise; `attempt` is its outcome as a code, None where nothing can raise.
+    """A condition in Spark. Only `strict` may raise; `opaque` makes what attempting it needs, None if it cannot raise.
 
     Columns are made only where they are needed: every step of a Column is a call of the JVM.
     """
 
     strict: Column
     facts: Facts
-    attempt: Column | None = None
+    opaque: Callable[[], Column] | None = None
 
     @property
     def members(self) -> tuple[SparkCondition, ...]:
@@ -47,7 +47,12 @@ class SparkCondition:
     @property
     def may_raise(self) -> bool:
         """Whether the condition raises on some row, as far as is known."""
-        return self.raised is not None
+        return self.opaque is not None
+
+    @cached_property
+    def attempt(self) -> Column | None:
+        """The outcome as a code, NULL where the condition raises; None where it cannot."""
+        return None if self.opaque is None else attempt(self.strict, self.opaque())
 
     @cached_property
     def true(self) -> Column:
@@ -88,6 +93,15 @@ class SparkCondition:
         known = f.when(self.true, f.lit(TRUE)).when(self.false, f.lit(FALSE))
         return known.otherwise(f.lit(UNKNOWN)) if self.raised is None else known.when(~self.raised, f.lit(UNKNOWN))
 
+    def timed(self, opaque: Column) -> Column:
+        """The outcome as a number, in the form that a sample times: attempted only where the condition may raise.
+
+        To attempt a condition takes as long as a regular expression. One that cannot raise runs without that, and would
+        look dear beside Python.
+        """
+        number = _number(self.strict, opaque)
+        return number if self.facts.safe else _attempted(number)
+
     def with_members(self, order: Sequence[int]) -> SparkCondition:
         """The same condition, with the members of a disjunction in another order."""
         return self
@@ -104,8 +118,12 @@ class Negation(SparkCondition):
         """The negation of a condition."""
         return cls(~negated.strict, negated.facts, negated=negated)
 
+    @property
+    def may_raise(self) -> bool:  # noqa: D102 - as above
+        return self._negated.may_raise
+
     @cached_property
-    def true(self) -> Column:  # noqa: D102 - as above
+    def true(self) -> Column:  # noqa: D102
         return self._negated.false
 
     @cached_property
@@ -149,7 +167,11 @@ class Disjunction(SparkCondition):
         )
 
     @property
-    def members(self) -> tuple[SparkCondition, ...]:  # noqa: D102 - as above
+    def may_raise(self) -> bool:  # noqa: D102 - as above
+        return any(member.may_raise for member in self.members)
+
+    @property
+    def members(self) -> tuple[SparkCondition, ...]:  # noqa: D102
         return self.alternatives
 
     @cached_property
@@ -179,7 +201,7 @@ def condition_of(written: Column, facts: Facts, opaque: Callable[[Facts], Column
     """A condition as it is written, attempted where it may raise and may be moved."""
     if facts.safe or not facts.deterministic:
         return SparkCondition(written, facts)
-    return SparkCondition(written, facts, attempt(written, opaque(facts)))
+    return SparkCondition(written, facts, lambda: opaque(facts))
 
 
 def attempt(condition: Column, opaque: Column) -> Column:
@@ -190,9 +212,19 @@ def attempt(condition: Column, opaque: Column) -> Column:
     stands in a branch it leaves there. So the condition stands in a branch that is always taken, which Spark cannot
     know.
     """
+    return _attempted(_number(condition, opaque))
+
+
+def _number(condition: Column, opaque: Column) -> Column:
+    """The outcome as a number, in a branch that Spark leaves where it is."""
     from pyspark.sql import functions as f
 
-    number = f.when(opaque, f.coalesce(condition.cast("int"), f.lit(UNKNOWN))).otherwise(f.lit(FALSE))
+    return f.when(opaque, f.coalesce(condition.cast("int"), f.lit(UNKNOWN))).otherwise(f.lit(FALSE))
+
+
+def _attempted(number: Column) -> Column:
+    from pyspark.sql import functions as f
+
     return f.try_multiply(f.expr("interval '1' second"), number).cast("int")
 
 

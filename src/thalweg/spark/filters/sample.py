@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thalweg.spark.filters.conditions import SparkCondition, attempt, opaque_truth
+from thalweg.spark.filters.conditions import SparkCondition, opaque_truth
 from thalweg.spark.filters.forms import SampledRows
 from thalweg.spark.plan_text import plan_text
 
@@ -122,10 +122,7 @@ def take_sample(
     # Code and time in one sum: its left side is evaluated before its right, here and now, as the clock is not
     # deterministic. Spark may defer a condition on its own, or evaluate it ahead if it occurs twice.
     opaque = opaque_truth(frame)
-    ticks = [
-        f.coalesce(attempt(condition.strict, opaque), f.lit(RAISED)) * f.lit(CODE_UNIT) + clock
-        for condition in conditions
-    ]
+    ticks = [f.coalesce(condition.timed(opaque), f.lit(RAISED)) * f.lit(CODE_UNIT) + clock for condition in conditions]
     sampled = rows.select(
         *(f.col(column).alias(f"c{number}") for number, column in enumerate(columns)),
         *(clock.alias(f"start{number}") for number in range(2)),
