@@ -71,7 +71,7 @@ def main(master: str) -> None:
     except Exception as error:  # noqa: BLE001 - whatever this Spark makes of it
         about["error"] = "predicate 'is_not_77' failed with ValueError: seventy-seven" in str(error)
     unasked = tw.where(numbers, tw.regex("s", "[1-3]"), tw.regex("s", "7$"), "id > 100")
-    about["too_small"] = "too small" in tw.explain(unasked).to_dict()["wheres"][0]["why"]
+    about["too_small"] = "too small" in str(tw.explain(unasked).to_dict()["wheres"][0]["notes"])
     about["dropped"] = len(ids(tw.where(numbers, is_not_77, ends_in_seven, on_error="drop")))
     about["cast"] = ids(tw.where(numbers, "cast(concat(s, if(a = 5, 'x', '')) as int) > 3990", "a <> 5"))
     with tempfile.TemporaryDirectory() as folder:
