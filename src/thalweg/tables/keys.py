@@ -8,7 +8,6 @@ operations. Knows Arrow and NumPy, not Spark.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Self
@@ -107,15 +106,6 @@ class KeySet:
         """
         places = self._search(self._parts_of(columns))
         return np.where(places < 0, -1, self._order.take(places, mode="wrap")) if len(self) else places
-
-    def content_digest(self) -> str:
-        """A name for the keys by their content, names and types: other keys have another name.
-
-        >>> first, same, other = (KeySet(pa.table({"id": ids})) for ids in ([1, 2], [1, 2], [1, 3]))
-        >>> first.content_digest() == same.content_digest(), first.content_digest() == other.content_digest()
-        (True, False)
-        """
-        return hashlib.sha256(self.to_bytes()).hexdigest()
 
     def to_bytes(self) -> bytes:
         """The keys as bytes, for `from_bytes`."""

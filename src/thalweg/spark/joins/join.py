@@ -15,6 +15,7 @@ from thalweg.joinorder import PLANNERS
 from thalweg.ordering import POLICIES
 from thalweg.registry import find
 from thalweg.spark import runs
+from thalweg.spark.folder import folder_for
 from thalweg.spark.joins.explain import JoinRun
 from thalweg.spark.joins.inputs import check_inputs
 from thalweg.spark.joins.lower import lower, pack_tables, prepare_frames
@@ -22,7 +23,6 @@ from thalweg.spark.joins.plan import (
     JoinPlan,
     check_rates,
     check_spark,
-    choose_folder,
     choose_layout,
     choose_splitting,
     is_local,
@@ -124,7 +124,7 @@ def join(
     frames = prepare_frames(inputs, layout, condition.filters, casts, delay)
     tables = pack_tables(frames, table_names)
     key = runs.new_key()
-    folder = choose_folder(state, key)
+    folder = folder_for(key, state).url
     splitting, notes = choose_splitting(
         layout,
         condition.filters,

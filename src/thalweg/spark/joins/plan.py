@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -12,7 +11,6 @@ from thalweg.mjoin import JoinQuery, TimeWindow
 from thalweg.mjoin.shares import choose_shares
 from thalweg.registry import hint
 from thalweg.sealed import short_digest
-from thalweg.spark.folder import scratch
 from thalweg.spark.joins.layout import Layout
 from thalweg.spark.joins.splitting import Splitting
 
@@ -79,11 +77,6 @@ def choose_layout(query: JoinQuery, rates: Mapping[str, float], cells: int | Non
         raise ValueError(f"cells is a number of 1 or more, not {cells}")
     placed_by = {name: frozenset(classes) for name, classes in query.key_columns.items()}
     return Layout(query, choose_shares(placed_by, rates, number))
-
-
-def choose_folder(state: str | os.PathLike[str] | None, key: str) -> str:
-    """The folder where workers report and keep what they learn."""
-    return os.path.join(scratch(), key) if state is None else os.fspath(state)  # noqa: PTH118 - may be a URL
 
 
 def choose_splitting(
