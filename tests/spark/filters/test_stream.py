@@ -197,7 +197,7 @@ def test_looking_stays_within_its_share(monkeypatch: pytest.MonkeyPatch) -> None
         return []  # no rows, hence nothing to plan by
 
     monkeypatch.setattr("thalweg.spark.filters.stream.sampled_rows", look)
-    monkeypatch.setattr("thalweg.spark.filters.stream.wants_sample", lambda _: True)
+    monkeypatch.setattr("thalweg.spark.filters.stream.has_choice", lambda _: True)
     monkeypatch.setattr("thalweg.spark.filters.stream.lower", lambda _query, _plan, frame: frame)
     planner = Replanner(run, clock=lambda: now)
     frame: Any = None

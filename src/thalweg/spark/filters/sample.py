@@ -11,9 +11,10 @@ import threading
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from thalweg.spark.filters.conditions import SparkCondition, opaque_truth
 from thalweg.spark.filters.forms import SampledRows
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 SAMPLE_ROWS = 4000
 SAMPLE_SECONDS = 3.0  # after which the job is cancelled, and the query runs without it
 CANCEL_EVERY = 0.05  # seconds
-SMALL_INPUT = 16 << 20  # bytes, by Spark's estimate, below which a sample is not worth its job
 LARGE_INPUT = 4 << 30  # bytes above which only the first partitions are sampled: a pass over all would take too long
 THINNING = 0.1  # of the rows, where only the first are looked at, so that neighbours do not count for one another
 PARTITION_ROWS = 2000  # of each partition
@@ -108,6 +108,12 @@ def _unfilled_cache(frame: DataFrame) -> str | None:
     return None
 
 
+def first_rows(frame: DataFrame, columns: Sequence[str], count: int) -> pa.Table:
+    """Some columns of the first rows of a DataFrame."""
+    with _time_limit(frame):
+        return frame.select(*columns).limit(count).toArrow()
+
+
 def take_sample(
     frame: DataFrame, conditions: Sequence[SparkCondition], columns: Sequence[str], size: int | None
 ) -> SampledRows:
@@ -176,8 +182,8 @@ def _choose_rows(frame: DataFrame, size: int | None) -> tuple[DataFrame, str]:
     """Some rows, and which they are: from as many places as can be had without reading everything."""
     thinned = frame.sample(fraction=THINNING, seed=1)
     if size is not None and size <= LARGE_INPUT:
-        width = sum(_width(each.dataType) for each in frame.schema.fields)
-        spread = _first_of_each_partition(thinned if size * THINNING > SAMPLE_ROWS * width else frame)
+        many = size * THINNING > SAMPLE_ROWS * row_width(frame)
+        spread = _first_of_each_partition(thinned if many else frame)
         if spread is not None:
             return spread, "of the first ones of every partition"
     return thinned.limit(SAMPLE_ROWS), "of the first ones alone: not representative if the input is sorted"
@@ -199,6 +205,7 @@ def _first_of_each_partition(frame: DataFrame) -> DataFrame | None:
         return None
 
 
-def _width(kind: Any) -> int:  # noqa: ANN401 - a Spark type
-    """How many bytes Spark thinks a value takes."""
-    return {"string": 20, "binary": 100, "integer": 4, "date": 4, "float": 4, "boolean": 1}.get(kind.typeName(), 8)
+def row_width(frame: DataFrame) -> int:
+    """How many bytes Spark thinks a row takes."""
+    widths = {"string": 20, "binary": 100, "integer": 4, "date": 4, "float": 4, "boolean": 1}
+    return 8 + sum(widths.get(each.dataType.typeName(), 8) for each in frame.schema.fields)

@@ -24,7 +24,8 @@ from thalweg.spark.filters.query import FilterOptions, OnError, ask
 from thalweg.spark.filters.routes import RouteBy
 from thalweg.spark.filters.run import FilterRun, merge_reports, save_evidence, saved_evidence
 from thalweg.spark.filters.sample import NoSampleError
-from thalweg.spark.filters.where import check_frame, record, sampled_rows, wants_sample
+from thalweg.spark.filters.sample_worth import has_choice
+from thalweg.spark.filters.where import check_frame, record, sampled_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -158,7 +159,7 @@ class Replanner:
     @contextmanager
     def batch(self, frame: DataFrame) -> Iterator[DataFrame]:
         """The rows of a micro-batch that are kept; the time until the context ends is taken for the micro-batch's."""
-        if wants_sample(self.run.query) and (self._is_alarmed or self._credit >= self._look_seconds):
+        if has_choice(self.run.query) and (self._is_alarmed or self._credit >= self._look_seconds):
             self._look(frame)
         start = self._clock()
         yield lower(self.run.query, self.run.plan, frame)

@@ -16,18 +16,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from thalweg.drift import Detector
-from thalweg.ordering import AsWritten, Policy
+from thalweg.ordering import Policy
 from thalweg.spark import runs
 from thalweg.spark.filters.choose import choose
 from thalweg.spark.filters.evidence import Evidence, evidence_of
-from thalweg.spark.filters.forms import Place
 from thalweg.spark.filters.lower import lower, lower_to_column
 from thalweg.spark.filters.predicates.base import as_predicate
 from thalweg.spark.filters.predicates.expression import ExpressionPredicate
 from thalweg.spark.filters.query import FilterOptions, FilterQuery, OnError, ask
 from thalweg.spark.filters.routes import RouteBy
 from thalweg.spark.filters.run import FilterRun, merge_reports, save_evidence, saved_evidence
-from thalweg.spark.filters.sample import SMALL_INPUT, NoSampleError, costly_step, estimated_size, take_sample
+from thalweg.spark.filters.sample import NoSampleError, estimated_size, take_sample
+from thalweg.spark.filters.sample_worth import has_choice, reason_against_sample
 from thalweg.spark.filters.worker.report import SUFFIX
 from thalweg.spark.folder import StateFolder
 from thalweg.spark.plan_text import keys_in_plan
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from thalweg.spark.filters.forms import SampledRows
-
-WORTH_SAMPLING = 2  # conditions or lookups that take time: with fewer there is nothing to choose
 
 
 def where(
@@ -171,32 +169,16 @@ def look(query: FilterQuery, frame: DataFrame, *, sample: bool | None = None) ->
     notes = merge_reports(query)
     saved, unusable = saved_evidence(query)
     notes += unusable
-    if saved is not None or sample is False or frame.isStreaming or not (sample or wants_sample(query)):
+    if saved is not None or sample is False or frame.isStreaming or not (sample or has_choice(query)):
         return saved, notes
-    size = estimated_size(frame)
-    if not sample and size is not None and size < SMALL_INPUT:
-        return None, [*notes, "no sample was taken: the input is too small for one"]
-    if not sample and (step := costly_step(frame)) is not None:
-        return None, [*notes, f"no sample was taken: it would have to run the input, which has {step}"]
     try:
-        evidence = evidence_of(query, sampled_rows(query, frame, size))
+        if not sample and (reason := reason_against_sample(query, frame)) is not None:
+            return None, [*notes, f"no sample was taken: {reason}"]
+        evidence = evidence_of(query, sampled_rows(query, frame, estimated_size(frame)))
     except NoSampleError as error:
         return None, [*notes, f"no sample was used: {error}"]
     failure = save_evidence(query, evidence)
     return evidence, [*notes, *([failure] if failure else [])]
-
-
-def wants_sample(query: FilterQuery) -> bool:
-    """Whether there is something to choose that workers cannot find out by themselves."""
-    if query.policy.kind is AsWritten:
-        return False
-    slow = sum(form.place is Place.JOIN for form in query.forms)
-    slow += sum(
-        not part.facts.cheap for form in query.forms if form.place is Place.SPARK for part in form.condition.parts
-    )
-    in_python = sum(form.place is Place.PYTHON for form in query.forms)
-    has_optional = query.routes is not None and query.routes.off is None and bool(query.routes.optional)
-    return slow >= WORTH_SAMPLING or (has_optional and in_python > 1)
 
 
 def sampled_rows(query: FilterQuery, frame: DataFrame, size: int | None) -> SampledRows:
