@@ -11,7 +11,7 @@ from thalweg.sql.query_text import EXAMPLE, QueryText
 
 _SUPPORTED_CLAUSES = frozenset({"expressions", "from", "joins", "where", "group", "having", "distinct"})
 _SORT_LATER = "sort the results where they are read"
-# The clauses of a SELECT as sqlglot calls them: the words in the text, the kinds of tokens, what to write instead.
+# Clauses of a SELECT by sqlglot's names: the words of the message, the kinds of tokens, and the hint.
 _REFUSED_CLAUSES = {
     "with": ("WITH", (TokenType.WITH,), "register the inner query's result as a stream or a table of the session"),
     "hint": ("a hint", (TokenType.HINT,), "leave it out: Thalweg chooses the plan"),
@@ -73,7 +73,7 @@ _SUPPORTED_JOIN = frozenset({"this", "on", "using", "kind"})
 
 
 def check_statement(statement: Expr, text: QueryText) -> e.Select:
-    """The statement, if it is a SELECT with nothing but what a continuous query may have."""
+    """The statement, if it is a SELECT whose clauses, joins and expressions a continuous query may have."""
     if isinstance(statement, e.SetOperation):
         place = text.last_token(TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT)
         raise text.error(f"{_SET_OPERATIONS} is not supported", place, _NO_SET_OPERATION)

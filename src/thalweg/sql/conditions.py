@@ -106,7 +106,7 @@ def _kind(tree: Expr) -> Literal["equality", "range", "other"]:
 
 
 def _is_column(tree: Expr) -> bool:
-    """Whether an expression is a column, or a field of one."""
+    """Whether an expression is a column, or a field of a column."""
     return isinstance(tree, e.Column) or (isinstance(tree, e.Dot) and _is_column(tree.this))
 
 
@@ -157,5 +157,5 @@ def _check_connected(equi_joins: Sequence[EquiJoin], scope: Scope) -> None:
     for source in scope.sources:
         if source.alias not in connected:
             message = f"no equality joins {source.alias} with {', '.join(sorted(connected))}"
-            hint = f"add one to WHERE or ON, such as {scope.sources[0].alias}.k = {source.alias}.k"
+            hint = f"add an equality to WHERE or ON, such as {scope.sources[0].alias}.k = {source.alias}.k"
             raise scope.text.error(message, source.table, hint)

@@ -80,7 +80,7 @@ def readable(expression: Expr) -> str:
 
 
 def put_interval_sums_in_parentheses(tree: Expr) -> None:
-    """Keep `time - INTERVAL 1 day 2 hours` one subtraction: sqlglot reads the interval as a sum of two."""
+    """Put `INTERVAL 1 day 2 hours`, which sqlglot reads as a sum, in parentheses: `time` minus it stays the same."""
     for addition in list(tree.find_all(e.Add)):
         is_sum_of_intervals = isinstance(addition.this, e.Interval) and isinstance(addition.expression, e.Interval)
         if is_sum_of_intervals and addition.parent is not None and not isinstance(addition.parent, e.Paren):

@@ -1,4 +1,4 @@
-"""What is known about functions of Spark SQL by their names: aggregates, and functions that a query cannot call."""
+"""Functions of Spark SQL, known by their names: aggregates, and functions that a continuous query cannot call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AGGREGATES = frozenset(
     var_pop var_samp variance
     """.split()  # noqa: SIM905 - lists of names are read best as text
 )
-# The groups generator_funcs of the registry, and the other functions that make several rows of one.
+# The group generator_funcs of the registry, and json_tuple: functions that make several rows or columns.
 _GENERATORS = frozenset(
     "explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer stack".split()  # noqa: SIM905 - as above
 )
@@ -64,12 +64,14 @@ def has_aggregate(tree: Expr) -> bool:
 
 
 def check_functions(tree: Expr, text: QueryText) -> None:
-    """Refuse functions that make several rows of one, and functions whose values differ after a restart."""
+    """Refuse functions that make several rows of a row, and functions whose values differ after a restart."""
     for node in tree.walk():
         name = function_name(node)
         if name in _GENERATORS:
             hint = "compute the rows before they enter the stream: session.stream(name, frame.select(explode(...)))"
-            raise text.error(f"{name} makes several rows of one, which a query cannot do", node, hint)
+            raise text.error(
+                f"{name} makes several rows or columns, which an expression of a query cannot do", node, hint
+            )
         is_clock = isinstance(node, _NOT_REPEATABLE_NODES) or (name == "unix_timestamp" and not node.expressions)
         if name in _NOT_REPEATABLE or is_clock:
             message = f"{readable(node)} has another value each time, and results must be the same after a restart"
@@ -78,10 +80,10 @@ def check_functions(tree: Expr, text: QueryText) -> None:
             message = f"{name} depends on the order of rows, and results must be the same after a restart"
             raise text.error(message, node, "write min, max, min_by(value, time) or max_by(value, time)")
         if name in _IN_ANY_ORDER and function_name(_without_filter(node).parent or node) not in _SORTING:
-            message = f"the order of what {name} collects differs, and results must be the same after a restart"
+            message = f"the order in which {name} collects values differs, and results must be the same after a restart"
             raise text.error(message, node, f"write sort_array({name}(...))")
         if name in _OF_TEXTS and not isinstance(node.parent, e.WithinGroup):
-            message = f"the order of what {name} collects differs, and results must be the same after a restart"
+            message = f"the order in which {name} collects values differs, and results must be the same after a restart"
             raise text.error(message, node, f"write {name}(...) WITHIN GROUP (ORDER BY ...)")
 
 

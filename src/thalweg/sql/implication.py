@@ -1,7 +1,7 @@
-"""Whether a condition on a column implies another one, so that the rows of the weaker one answer part of the stronger.
+"""Whether a condition implies a second condition: then the rows that pass the second contain those that pass the first.
 
-Only what holds for a column of any type under Spark's implicit casts is said to hold: conditions are compared if their
-literals are of one class, within the range in which no cast rounds them.
+The answer holds for a column of any type, under Spark's implicit casts. Therefore conditions are compared only if their
+literals are of the same class, and in the range in which no cast rounds them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Interval:
     is_open_high: bool = False
 
     def holds(self, other: _Interval) -> bool:
-        """Whether all numbers of another interval are in this one."""
+        """Whether all numbers of the other interval are in this interval."""
         is_low_in = other.low > self.low or (other.low == self.low and (other.is_open_low or not self.is_open_low))
         is_high_in = other.high < self.high or (
             other.high == self.high and (other.is_open_high or not self.is_open_high)
@@ -56,7 +56,7 @@ class _Test:
 
 
 def implies(stronger: str, weaker: str) -> bool:
-    """Whether the weaker condition is true wherever the stronger one is; False also means "not known".
+    """Whether the weaker condition is true wherever the stronger condition is true; False also means "not known".
 
     Both are the `shared_sql` of a `Selection`.
 
@@ -82,7 +82,7 @@ def implies(stronger: str, weaker: str) -> bool:
 
 
 def _is_part(strong: _Test, weak: _Test) -> bool:
-    """Whether all values that pass one test pass the other; both are on one operand, with literals of one class."""
+    """Whether all values that pass the first test pass the second, if operand and class of literals are the same."""
     if weak.prefix is not None:
         return strong.prefix is not None and strong.prefix.startswith(weak.prefix)
     if weak.values is not None:

@@ -140,11 +140,13 @@ def _aliased_source(table: e.Table, known_sources: Collection[Source], text: Que
             return AliasedSource(table.alias or source.name, source, table)
     names = [source.name for source in known_sources]
     message = f"there is no stream or table {table.name!r}{nearest(table.name, names).rstrip('.')}"
-    raise text.error(message, table, f"write one of the session's: {', '.join(names) or 'it has none yet'}")
+    raise text.error(
+        message, table, f"write the name of a source of the session: {', '.join(names) or 'it has none yet'}"
+    )
 
 
 def _add_source(scope: Scope, source: AliasedSource, using: Sequence[e.Identifier]) -> Scope:
-    """The scope with one more input. As in Spark, SELECT * gives the columns of USING first, and only once."""
+    """The scope with a further input. As in Spark, SELECT * gives the columns of USING first, and only once."""
     own = tuple((source.alias, column) for column in source.source.columns)
     with_source = Scope(scope.text, (source,), own, frozenset(), ())
     lefts, rights, joins = list[InputColumn](), list[InputColumn](), list[EquiJoin]()

@@ -116,7 +116,7 @@ def _group(item: Expr, selected: Sequence[SelectedColumn], scope: Scope) -> Expr
         tree = selected[ordinal - 1].tree.copy()
     else:
         aliases = {name: tree for name, tree in _aliases(selected).items() if not scope.find(name)}
-        tree = scope.resolve(_replace_aliases(item, aliases))
+        tree = scope.resolve(_replace_aliases(item, aliases)).unnest()
     for node in tree.walk():
         if is_aggregate(node):
             message = f"{function_name(node)} is an aggregate, and groups are made before it is computed"
@@ -141,7 +141,7 @@ def _aliases(selected: Sequence[SelectedColumn]) -> dict[str, Expr]:
 
 
 def _replace_aliases(tree: Expr, aliases: dict[str, Expr]) -> Expr:
-    """The expression with aliases of the result replaced by what they stand for; an aggregate reads input columns."""
+    """The expression with aliases of the result replaced by their expressions, but not in arguments of aggregates."""
 
     def replace(node: Expr) -> Expr:
         is_alias = isinstance(node, e.Column) and not node.table and node.name.lower() in aliases

@@ -93,7 +93,7 @@ def _columns_read(alias: str, source: Source, expressions: Sequence[Expression])
 def _digest(
     inputs: Sequence[Input], conditions: Conditions, results: Results, window: RoundWindow, *, is_distinct: bool
 ) -> str:
-    """A short name of what a query means. Every list is preceded by its length, so that no two queries share a name."""
+    """A short name for the meaning of a query. Lengths before the lists tell apart where a list ends."""
     lists = [
         [text for source in inputs for text in (source.alias, source.source)],
         [text for output in results.outputs for text in (output.name, output.expression.sql)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import Token, TokenType
@@ -32,7 +33,8 @@ class QueryText:
     def of(cls, text: str) -> QueryText:
         """Split a text into tokens, or say which quote or comment is not closed."""
         try:
-            return cls(text, tuple(VerbatimSpark().tokenize(text)))
+            without_comments = _blank_comments(text, VerbatimSpark().tokenize(text))
+            return cls(text, tuple(VerbatimSpark().tokenize(without_comments)))
         except TokenError:
             position = _position(text, _last_opening(text))
             hint = "close it with the quotation mark, backtick or */ that ends it"
@@ -52,7 +54,7 @@ class QueryText:
         return QueryError(message, self.text, self.position(place), hint)
 
     def last_token(self, *kinds: TokenType) -> Token:
-        """The last token of one of these kinds, or the first token of all if there is none."""
+        """The last token of any of these kinds, or the first token of the text if there is none."""
         return next((token for token in reversed(self.tokens) if token.token_type in kinds), self.tokens[0])
 
     def parse(self) -> Expr:
@@ -84,10 +86,19 @@ def _position(text: str, offset: int) -> Position:
     return Position(text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
 
 
+def _blank_comments(text: str, tokens: Sequence[Token]) -> str:
+    """The text without its comments: sqlglot reads GROUP BY as a single token, but not with a comment inside."""
+    characters = ["\n" if character == "\n" else " " for character in text]
+    for token in tokens:
+        characters[token.start : token.end + 1] = text[token.start : token.end + 1]
+    return "".join(characters)
+
+
 def _last_opening(text: str) -> int:
-    """Where the quote or comment begins that is not closed: the last one before which the text has whole tokens."""
+    """The start of the quote or comment that is not closed: the last start before which all tokens are whole."""
     for offset in reversed(range(len(text))):
-        if text.startswith(_OPENING, offset):
+        is_doubled = offset > 0 and text[offset] == text[offset - 1]  # a quote within quotes
+        if text.startswith(_OPENING, offset) and not is_doubled:
             try:
                 VerbatimSpark().tokenize(text[:offset])
             except TokenError:
