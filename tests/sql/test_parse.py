@@ -350,7 +350,7 @@ KEYWORDS = {"SELECT", "FROM", "WHERE", "AND", "GROUP", "BY", "WINDOW", "AS"}
 SPACES = st.sampled_from([" ", "\n", "\t ", " /* WINDOW [2] */ ", " -- SELECT\n"])
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.randoms(use_true_random=False), st.data())
 def test_layout_does_not_change_the_digest(chance: random.Random, data: st.DataObject) -> None:
     text = ""
@@ -412,7 +412,7 @@ def rows(condition: str) -> list[tuple[object, ...]]:
     return DATABASE.execute(f"SELECT R.k, x, S.k, y FROM R, S WHERE {translated} ORDER BY ALL").fetchall()  # noqa: S608
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(WHERES)
 def test_the_parts_of_a_conjunction_together_select_what_it_selects(where: str) -> None:
     query = parse_query(f"SELECT x, y FROM R, S WHERE R.k = S.k AND {where} WINDOW [1]", [R, S])  # noqa: S608

@@ -24,7 +24,7 @@ AGGREGATES = frozenset(
 )
 # The group generator_funcs of the registry, and json_tuple: functions that make several rows or columns.
 _GENERATORS = frozenset(
-    "explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer stack".split()  # noqa: SIM905 - as above
+    {"explode", "explode_outer", "inline", "inline_outer", "json_tuple", "posexplode", "posexplode_outer", "stack"}
 )
 # Functions of the clock, of random numbers, or of the place where a row happens to be.
 _NOT_REPEATABLE = frozenset(
@@ -36,10 +36,10 @@ _NOT_REPEATABLE = frozenset(
 )
 _NOT_REPEATABLE_NODES = (e.CurrentDate, e.CurrentTime, e.CurrentTimestamp, e.Localtime, e.Localtimestamp)
 # Aggregates whose value depends on the order in which rows arrive.
-_OF_ANY_ROW = frozenset("any_value first first_value last last_value".split())  # noqa: SIM905 - as above
-_IN_ANY_ORDER = frozenset("array_agg collect_list collect_set".split())  # noqa: SIM905 - as above
-_SORTING = frozenset("array_sort sort_array".split())  # noqa: SIM905 - as above
-_OF_TEXTS = frozenset("listagg string_agg".split())  # noqa: SIM905 - as above
+_AGGREGATES_OF_ANY_ROW = frozenset({"any_value", "first", "first_value", "last", "last_value"})
+_AGGREGATES_IN_ANY_ORDER = frozenset({"array_agg", "collect_list", "collect_set"})
+_SORTING_FUNCTIONS = frozenset({"array_sort", "sort_array"})
+_TEXT_AGGREGATES = frozenset({"listagg", "string_agg"})
 
 
 def function_name(node: Expr) -> str:
@@ -76,16 +76,18 @@ def check_functions(tree: Expr, text: QueryText) -> None:
         if name in _NOT_REPEATABLE or is_clock:
             message = f"{readable(node)} has another value each time, and results must be the same after a restart"
             raise text.error(message, node, "use a column of the stream, such as its event time")
-        if name in _OF_ANY_ROW:
+        if name in _AGGREGATES_OF_ANY_ROW:
             message = f"{name} depends on the order of rows, and results must be the same after a restart"
             raise text.error(message, node, "write min, max, min_by(value, time) or max_by(value, time)")
-        if name in _IN_ANY_ORDER and function_name(_without_filter(node).parent or node) not in _SORTING:
+        if name in _AGGREGATES_IN_ANY_ORDER and not _is_sorted(node):
             message = f"the order in which {name} collects values differs, and results must be the same after a restart"
             raise text.error(message, node, f"write sort_array({name}(...))")
-        if name in _OF_TEXTS and not isinstance(node.parent, e.WithinGroup):
+        if name in _TEXT_AGGREGATES and not isinstance(node.parent, e.WithinGroup):
             message = f"the order in which {name} collects values differs, and results must be the same after a restart"
             raise text.error(message, node, f"write {name}(...) WITHIN GROUP (ORDER BY ...)")
 
 
-def _without_filter(node: Expr) -> Expr:
-    return node.parent if isinstance(node.parent, e.Filter) else node
+def _is_sorted(aggregate: Expr) -> bool:
+    """Whether the aggregate, with its FILTER clause, is the argument of a function that sorts it."""
+    parent = aggregate.parent.parent if isinstance(aggregate.parent, e.Filter) else aggregate.parent
+    return parent is not None and function_name(parent) in _SORTING_FUNCTIONS
