@@ -1,0 +1,88 @@
+"""Where a session stands after a micro-batch: what was delivered, and which rows wait for their rounds to end.
+
+It is saved with every micro-batch, before Spark takes note that the micro-batch is done. A session that is started again
+goes on from there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from thalweg.sealed import SavedStateError, load_json, seal, unseal
+from thalweg.spark.folder import StateFolder
+
+KIND, VERSION = "session position", 1
+PREFIX = "position-"
+KEPT = 2  # saved positions: that of the last micro-batch, and of the one before
+
+
+@dataclass(frozen=True)
+class QueryPosition:
+    """How far a query is: `delivered` is the last round that was, None before the first."""
+
+    digest: str
+    delivered: int | None = None
+    rows: int = 0
+    rounds: int = 0
+    late: int = 0
+    failed: str | None = None
+    is_paused: bool = False
+    schedule: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A folder of rows that wait; the latest time of each stream in it."""
+
+    folder: str
+    latest: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a session stands."""
+
+    batch: int = -1
+    latest: Mapping[str, int] = field(default_factory=dict)  # event time of each stream
+    queries: Mapping[str, QueryPosition] = field(default_factory=dict)  # by token
+    segments: tuple[Segment, ...] = ()
+    panes: Mapping[str, Mapping[int, tuple[int, Mapping[str, int]]]] = field(default_factory=dict)  # that wait
+
+    def to_bytes(self) -> bytes:
+        """The file's content."""
+        return seal(KIND, VERSION, json.dumps(asdict(self)).encode())
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Position:
+        """What `to_bytes` wrote."""
+        (text,) = unseal(KIND, VERSION, data)
+        values = load_json(KIND, text)
+        try:
+            return cls(
+                batch=int(values["batch"]),
+                latest=dict(values["latest"]),
+                queries={token: QueryPosition(**each) for token, each in values["queries"].items()},
+                segments=tuple(Segment(**each) for each in values["segments"]),
+                panes={
+                    stream: {int(number): (pane[0], dict(pane[1])) for number, pane in panes.items()}
+                    for stream, panes in values["panes"].items()
+                },
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise SavedStateError(f"the saved {KIND} is not what Thalweg writes ({error})") from None
+
+
+def load_position(folder: StateFolder) -> Position:
+    """The last position that was saved; the beginning if there is none."""
+    names = sorted(name for name in folder.versions() if name.startswith(PREFIX))
+    return Position.from_bytes(folder.read([names[-1]])[names[-1]]) if names else Position()
+
+
+def save_position(folder: StateFolder, position: Position) -> None:
+    """Save a position, and remove old ones."""
+    folder.write(f"{PREFIX}{position.batch:012d}", position.to_bytes())
+    names = sorted(name for name in folder.versions() if name.startswith(PREFIX))
+    folder.delete(names[:-KEPT])

@@ -1,0 +1,100 @@
+"""All standing queries of a session as one program: what they read, and which conditions they share.
+
+A condition that cannot raise and gives the same answer every time is *shared*: it is evaluated once for each row, as a
+column, whatever the number of queries that test it. The others belong to their query alone, so that their errors do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from thalweg.sealed import short_digest
+from thalweg.spark.filters.catalyst import facts_of
+from thalweg.sql.query import ContinuousQuery, Input, Selection
+
+if TYPE_CHECKING:
+    from thalweg.spark.session.sources import SharedStream
+
+CONDITION = "is:"  # before the digest of a shared condition: the name of its column
+
+
+@dataclass(frozen=True)
+class SharedCondition:
+    """A condition on the rows of one stream, whose answer is a column of its own."""
+
+    stream: str
+    sql: str  # with plain names of columns
+
+    @cached_property
+    def column(self) -> str:
+        """The name of its column, by its content."""
+        return CONDITION + short_digest([self.stream, self.sql])
+
+
+@dataclass(frozen=True)
+class ProgramQuery:
+    """A query of the program under its token; `keeps` has the shared conditions of each of its inputs."""
+
+    token: str
+    query: ContinuousQuery
+    keeps: Mapping[str, tuple[SharedCondition, ...]]
+    own: Mapping[str, tuple[Selection, ...]]  # the conditions that are not shared
+
+    @property
+    def streams(self) -> tuple[Input, ...]:
+        """The inputs that are streams."""
+        return tuple(each for each in self.query.inputs if each.is_stream)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether its results are rows of one stream that shared conditions choose."""
+        query = self.query
+        return len(query.inputs) == 1 and not (query.is_aggregated or query.is_distinct or any(self.own.values()))
+
+
+@dataclass(frozen=True)
+class Program:
+    """What runs in a micro-batch."""
+
+    queries: tuple[ProgramQuery, ...]
+
+    @cached_property
+    def conditions(self) -> tuple[SharedCondition, ...]:
+        """All shared conditions, each once."""
+        found = (each for query in self.queries for conditions in query.keeps.values() for each in conditions)
+        return tuple(dict.fromkeys(found))
+
+    def columns(self, stream: SharedStream) -> tuple[str, ...]:
+        """The columns of a stream that some query reads."""
+        read = {name for query in self.queries for each in query.streams if each.source == stream.name for name in each.columns}
+        return tuple(name for name in stream.frame.columns if name in read)
+
+    def readers(self, stream: str) -> list[tuple[ProgramQuery, Input]]:
+        """The queries that read a stream, once for each alias."""
+        return [(query, each) for query in self.queries for each in query.streams if each.source == stream]
+
+    def pane(self, stream: str) -> int:
+        """The longest time in microseconds of which all windows over a stream are multiples."""
+        windows = [query.query.window for query, _ in self.readers(stream)]
+        return math.gcd(*(length for window in windows for length in (window.length, window.slide)))
+
+
+def program_query(token: str, query: ContinuousQuery, streams: Sequence[SharedStream]) -> ProgramQuery:
+    """A query with its conditions divided into shared ones and its own."""
+    from pyspark.sql import functions as f
+
+    frames = {stream.name: stream.frame for stream in streams}
+    keeps: dict[str, tuple[SharedCondition, ...]] = {}
+    own: dict[str, tuple[Selection, ...]] = {}
+    for each in query.inputs:
+        selections = [selection for selection in query.selections if selection.alias == each.alias]
+        native = [selection for selection in selections if selection.call is None] if each.is_stream else []
+        facts = facts_of(frames[each.source], [f.expr(selection.shared_sql) for selection in native]) if native else []
+        shared = [selection for selection, fact in zip(native, facts, strict=True) if fact.safe and fact.deterministic]
+        keeps[each.alias] = tuple(SharedCondition(each.source, selection.shared_sql) for selection in shared)
+        own[each.alias] = tuple(selection for selection in selections if selection not in shared)
+    return ProgramQuery(token, query, keeps, own)

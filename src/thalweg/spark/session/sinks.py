@@ -1,0 +1,123 @@
+"""Where the results of a query go: files, memory, any writer of Spark, or a function.
+
+Results come as Parquet files that the workers of the session have written, once for each micro-batch. If a micro-batch
+is repeated after a failure, its results come again, with the same number and the same rows.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from thalweg.spark.filters.file_sink import FileSink
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+
+@dataclass(frozen=True, eq=False)
+class Delivery:
+    """The results of one query in one micro-batch."""
+
+    spark: SparkSession
+    number: int  # of the micro-batch
+    files: tuple[str, ...]
+    schema: StructType
+    may_be_repeated: bool  # whether an earlier try may have delivered it already
+
+    def frame(self) -> DataFrame:
+        """The results as a DataFrame."""
+        return self.spark.read.schema(self.schema).parquet(*self.files)
+
+
+class Sink(ABC):
+    """Takes the results of one query."""
+
+    def claim(self, spark: SparkSession, checkpoint: str) -> None:
+        """Make sure that the sink can be written to, before anything starts."""
+
+    @abstractmethod
+    def deliver(self, delivery: Delivery) -> None:
+        """Take the results of a micro-batch; those of an earlier try are replaced, if the sink can do that."""
+
+
+class MemorySink(Sink):
+    """Keeps results in the memory of the driver, for tests and for looking at them."""
+
+    def __init__(self) -> None:
+        self._tables: dict[int, pa.Table] = {}
+
+    def deliver(self, delivery: Delivery) -> None:
+        """Keep a table for each micro-batch."""
+        import pyarrow.parquet as pq
+
+        self._tables[delivery.number] = pa.concat_tables(
+            [pq.read_table(file) for file in delivery.files], promote_options="permissive"
+        )
+
+    def table(self) -> pa.Table | None:
+        """All results so far; None if there is none yet."""
+        tables = [self._tables[number] for number in sorted(self._tables)]
+        return pa.concat_tables(tables, promote_options="permissive") if tables else None
+
+
+class FolderSink(Sink):
+    """Writes results to a folder of files, each exactly once."""
+
+    def __init__(self, path: str | os.PathLike[str], file_format: str = "parquet", options: Mapping[str, str] | None = None) -> None:
+        self.path = os.path.expanduser(os.fspath(path)).rstrip("/")  # noqa: PTH111 - may be a URL
+        self._format = file_format
+        self._options = dict(options or {})
+        self._files: FileSink | None = None
+
+    def claim(self, spark: SparkSession, checkpoint: str) -> None:
+        """Make the folder this query's own."""
+        self._files = FileSink(spark, self.path, checkpoint, self._format, self._options)
+        self._files.claim()
+
+    def deliver(self, delivery: Delivery) -> None:
+        """Move Parquet files in as they are; Spark writes other formats."""
+        assert self._files is not None  # noqa: S101 - claimed before the session starts
+        is_local = "://" not in self.path and all("://" not in file for file in delivery.files)
+        if self._format != "parquet" or self._options or not is_local:
+            self._files.write(delivery.frame(), delivery.number)
+            return
+        folder, prefix = Path(self.path), f"batch-{delivery.number:09d}-"
+        if delivery.may_be_repeated:
+            for file in folder.glob(f"{prefix}*"):
+                file.unlink()
+        for file in delivery.files:
+            shutil.move(file, folder / f"{prefix}{Path(file).name}")
+
+
+class WriterSink(Sink):
+    """Hands results to a writer of Spark, such as Kafka's, which may write them again after a failure."""
+
+    def __init__(self, file_format: str, options: Mapping[str, str]) -> None:
+        self._format = file_format
+        self._options = dict(options)
+
+    def deliver(self, delivery: Delivery) -> None:
+        """Append the results."""
+        delivery.frame().write.format(self._format).options(**self._options).mode("append").save()
+
+
+class FunctionSink(Sink):
+    """Calls a function with the results of a micro-batch and its number, as Spark's foreachBatch does."""
+
+    def __init__(self, function: Callable[[DataFrame, int], Any]) -> None:
+        self._function = function
+
+    def deliver(self, delivery: Delivery) -> None:
+        """Call the function."""
+        self._function(delivery.frame(), delivery.number)
+
+

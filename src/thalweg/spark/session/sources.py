@@ -1,0 +1,94 @@
+"""The streams and static tables of a session, and all streams as one: each row with its stream's name and its time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from thalweg.sql.query import Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+STREAM, TIME = "stream", "time"  # the columns that every row of a session has
+
+
+@dataclass(frozen=True, eq=False)
+class SharedStream:
+    """A stream that queries read: `delay` is how many microseconds of event time a row may be late."""
+
+    name: str
+    frame: DataFrame
+    event_time: str
+    delay: int
+
+    @property
+    def source(self) -> Source:
+        """The stream as the text of a query sees it."""
+        return Source(self.name, tuple(self.frame.columns))
+
+    def stored_name(self, column: str) -> str:
+        """The name of one of its columns among the rows of all streams."""
+        return f"{self.name}:{column}"
+
+    def check(self) -> None:
+        """Refuse a DataFrame that is no stream, or whose event time is none."""
+        if not self.frame.isStreaming:
+            raise TypeError(f"stream {self.name!r} is a static DataFrame: write session.table({self.name!r}, df)")
+        kinds = {field.name: field.dataType.typeName() for field in self.frame.schema.fields}
+        lower = [name.lower() for name in kinds]
+        if len(set(lower)) < len(self.frame.columns):
+            raise ValueError(f"stream {self.name!r} has two columns of one name: rename one of them with df.toDF(...)")
+        if self.event_time not in kinds:
+            raise ValueError(
+                f"stream {self.name!r} has no column {self.event_time!r}; it has {', '.join(kinds)}: write "
+                f"event_time='...'"
+            )
+        if kinds[self.event_time] != "timestamp":
+            raise TypeError(
+                f"stream {self.name!r}: the event time {self.event_time!r} is of type {kinds[self.event_time]}: cast "
+                f"it to timestamp"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class StaticTable:
+    """A table that queries join with."""
+
+    name: str
+    frame: DataFrame
+
+    @property
+    def source(self) -> Source:
+        """The table as the text of a query sees it."""
+        return Source(self.name, tuple(self.frame.columns), is_stream=False)
+
+
+def backticked(name: str) -> str:
+    """A column's name as Spark reads it, whatever is in it.
+
+    >>> backticked("a b")
+    '`a b`'
+    """
+    return "`{}`".format(name.replace("`", "``"))
+
+
+def all_streams(streams: Sequence[SharedStream]) -> DataFrame:
+    """The rows of all streams in one streaming DataFrame; the columns of the other streams are NULL."""
+    from pyspark.sql import functions as f
+
+    def tagged(stream: SharedStream) -> DataFrame:
+        columns = [
+            f.col(backticked(field.name)).alias(stream.stored_name(field.name))
+            if other is stream
+            else f.lit(None).cast(field.dataType).alias(other.stored_name(field.name))
+            for other in streams
+            for field in other.frame.schema.fields
+        ]
+        time = f.unix_micros(f.col(backticked(stream.event_time)))
+        return stream.frame.select(f.lit(stream.name).alias(STREAM), time.alias(TIME), *columns)
+
+    frames = [tagged(stream) for stream in streams]
+    return reduce(lambda left, right: left.unionByName(right), frames)

@@ -1,0 +1,1 @@
+"""What a session runs in Spark's Python workers."""
