@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from thalweg.spark.folder import StateFolder
 from thalweg.spark.session.branches import Ending, branches_of, files_by_query, written_files
 from thalweg.spark.session.lower import Catalog, Rounds
-from thalweg.spark.session.position import Position, QueryPosition, Segment, load_position, save_position
+from thalweg.spark.session.position import SessionPosition, QueryPosition, WaitingSegment, load_position, save_position
 from thalweg.spark.session.program import Program, ProgramQuery
 from thalweg.spark.session.rows import Pane, PaneCounts, count_panes, needed, shared_rows
 from thalweg.spark.session.sinks import Delivery, Sink
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 MOST_SEGMENTS = 8  # folders of waiting rows, above which they are written together
 
 
-class Engine:
+class SessionEngine:
     """Runs the micro-batches of a session, and holds its position."""
 
     def __init__(self, spark: SparkSession, catalog: Catalog, checkpoint: str) -> None:
@@ -70,7 +70,7 @@ class Engine:
             self._deliver(files, number)
             keep_from = {stream.name: self._keep_from(stream.name, after) for stream in streams}
             segments = self._store(rows, counts, keep_from, number)
-            self.position = Position(
+            self.position = SessionPosition(
                 batch=number,
                 latest=latest,
                 queries=_with_results(after, files),
@@ -192,7 +192,7 @@ class Engine:
 
     def _store(
         self, rows: DataFrame, counts: PaneCounts, keep_from: Mapping[str, int | None], number: int
-    ) -> tuple[Segment, ...]:
+    ) -> tuple[WaitingSegment, ...]:
         """Write the rows of the micro-batch that are still needed to a segment; drop segments that nobody needs."""
         kept = tuple(each for each in self.position.segments if _is_needed(each.latest, keep_from))
         latest = {
@@ -212,7 +212,7 @@ class Engine:
             kept = ()
         folder = f"segments/{number}"
         waiting.write.mode("overwrite").parquet(f"{self.folder.url}/{folder}")
-        return (*kept, Segment(folder, latest))
+        return (*kept, WaitingSegment(folder, latest))
 
     def _is_waiting(self, keep_from: Mapping[str, int | None], *, stored: bool = False) -> Column:
         from pyspark.sql import functions as f
@@ -241,7 +241,7 @@ class Engine:
             }
         return found
 
-    def _remove_old(self, before: Position, number: int) -> None:
+    def _remove_old(self, before: SessionPosition, number: int) -> None:
         """Remove what no position needs: results that sinks have taken, and segments of the position before."""
         kept = {each.folder for each in self.position.segments}
         for segment in before.segments:

@@ -34,7 +34,7 @@ class QueryPosition:
 
 
 @dataclass(frozen=True)
-class Segment:
+class WaitingSegment:
     """A folder of rows that wait; the latest time of each stream in it."""
 
     folder: str
@@ -42,13 +42,13 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Position:
+class SessionPosition:
     """Where a session stands."""
 
     batch: int = -1
     latest: Mapping[str, int] = field(default_factory=dict)  # event time of each stream
     queries: Mapping[str, QueryPosition] = field(default_factory=dict)  # by token
-    segments: tuple[Segment, ...] = ()
+    segments: tuple[WaitingSegment, ...] = ()
     panes: Mapping[str, Mapping[int, tuple[int, Mapping[str, int]]]] = field(default_factory=dict)  # that wait
 
     def to_bytes(self) -> bytes:
@@ -56,7 +56,7 @@ class Position:
         return seal(KIND, VERSION, json.dumps(asdict(self)).encode())
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Position:
+    def from_bytes(cls, data: bytes) -> SessionPosition:
         """What `to_bytes` wrote."""
         (text,) = unseal(KIND, VERSION, data)
         values = load_json(KIND, text)
@@ -65,7 +65,7 @@ class Position:
                 batch=int(values["batch"]),
                 latest=dict(values["latest"]),
                 queries={token: QueryPosition(**each) for token, each in values["queries"].items()},
-                segments=tuple(Segment(**each) for each in values["segments"]),
+                segments=tuple(WaitingSegment(**each) for each in values["segments"]),
                 panes={
                     stream: {int(number): (pane[0], dict(pane[1])) for number, pane in panes.items()}
                     for stream, panes in values["panes"].items()
@@ -75,13 +75,13 @@ class Position:
             raise SavedStateError(f"the saved {KIND} is not what Thalweg writes ({error})") from None
 
 
-def load_position(folder: StateFolder) -> Position:
+def load_position(folder: StateFolder) -> SessionPosition:
     """The last position that was saved; the beginning if there is none."""
     names = sorted(name for name in folder.versions() if name.startswith(PREFIX))
-    return Position.from_bytes(folder.read([names[-1]])[names[-1]]) if names else Position()
+    return SessionPosition.from_bytes(folder.read([names[-1]])[names[-1]]) if names else SessionPosition()
 
 
-def save_position(folder: StateFolder, position: Position) -> None:
+def save_position(folder: StateFolder, position: SessionPosition) -> None:
     """Save a position, and remove old ones."""
     folder.write(f"{PREFIX}{position.batch:012d}", position.to_bytes())
     names = sorted(name for name in folder.versions() if name.startswith(PREFIX))
