@@ -1,0 +1,1 @@
+"""Experiments of om-plan-charts-2005."""
