@@ -83,6 +83,8 @@ def test_finer_charts_are_right_more_often() -> None:
         one = ByChart(COSTS, parts=parts)
         run(one, single(0.35))
         assert one.charts is not None
-        hits.append(sum(COSTS.is_best(one.charts.choose(statistics), statistics) for statistics in series))
+        hits.append(
+            sum(COSTS.is_best(one.charts.choice(one.charts.regions(statistics)), statistics) for statistics in series)
+        )
     assert hits[0] < hits[1] <= hits[2]
     assert hits[2] >= 0.95 * len(series)

@@ -13,7 +13,7 @@ from thalweg.charts import (
     runs_alike,
 )
 from thalweg.charts.candidates import PlanChoice
-from thalweg.charts.equalities import implied_equalities, joint_selectivity
+from thalweg.charts.equalities import implied_equalities, joint_selectivity, named_equality
 from thalweg.charts.plan import Join, Select
 from thalweg.sql.query import EquiJoin
 from thalweg_lab.experiments.om.queries import column, equality, q1, q2, query
@@ -72,7 +72,7 @@ def test_equalities_that_follow_are_found_and_count_once() -> None:
     assert equality_name(implied) == "`SF`.`dest_host` = `TCP`.`src_host`"
     every = (*written, implied)
     names = dict(zip(map(equality_name, every), (0.5, 0.2, 0.3), strict=True))
-    assert joint_selectivity(every, names) == pytest.approx(0.5 * 0.3)
+    assert joint_selectivity(map(named_equality, every), names) == pytest.approx(0.5 * 0.3)
     assert joint_selectivity((), names) == 1.0
     assert implied_equalities([EquiJoin(column("A.k"), column("B.k")), EquiJoin(column("B.l"), column("C.l"))]) == ()
 

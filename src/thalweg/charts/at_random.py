@@ -9,7 +9,7 @@ import numpy as np
 from thalweg.charts.candidates import PlanChoice
 from thalweg.charts.estimate import DECAY, ROUNDS
 from thalweg.charts.held_estimate import THRESHOLD
-from thalweg.charts.query_charts import PlanCosts
+from thalweg.charts.query_charts import PlanCosts, Regions
 from thalweg.charts.scheduler import PlanScheduler
 from thalweg.charts.statistics import RoundStatistics
 
@@ -37,7 +37,9 @@ class AtRandom(PlanScheduler):
         super().__init__(costs, rounds=rounds, decay=decay, threshold=threshold)
         self.seed = seed
 
-    def _choose(self, expected: RoundStatistics | None, ahead: RoundStatistics | None) -> PlanChoice:
+    def _choose(
+        self, expected: RoundStatistics | None, regions: Regions | None, ahead: RoundStatistics | None
+    ) -> PlanChoice:
         random = np.random.default_rng([self.seed, self.counts.decisions])
         leaves = tuple(int(random.integers(len(each))) for each in self.costs.space.leaves)
         return PlanChoice(int(random.integers(len(self.costs.space.joins))), leaves)

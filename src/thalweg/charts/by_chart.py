@@ -10,8 +10,8 @@ from thalweg.charts.candidates import PlanChoice
 from thalweg.charts.chart import PARTS, Dimension
 from thalweg.charts.estimate import DECAY, ROUNDS
 from thalweg.charts.held_estimate import THRESHOLD
-from thalweg.charts.query_charts import PlanCosts, QueryCharts, build_charts, extended_ranges, first_ranges
-from thalweg.charts.scheduler import PlanScheduler, Regions
+from thalweg.charts.query_charts import PlanCosts, QueryCharts, Regions, build_charts, extended_ranges, first_ranges
+from thalweg.charts.scheduler import PlanScheduler
 from thalweg.charts.statistics import RoundStatistics
 
 
@@ -51,11 +51,13 @@ class ByChart(PlanScheduler):
         self.parts = parts
         self._rebuild()
 
-    def _choose(self, expected: RoundStatistics | None, ahead: RoundStatistics | None) -> PlanChoice:
-        return self.charts.choose(expected) if self.charts and expected else self._first
+    def _choose(
+        self, expected: RoundStatistics | None, regions: Regions | None, ahead: RoundStatistics | None
+    ) -> PlanChoice:
+        return self.charts.choice(regions) if self.charts and regions is not None else self._first
 
-    def _regions(self, expected: RoundStatistics) -> Regions:
-        return self.charts.regions(expected) if self.charts else ()
+    def _regions(self, expected: RoundStatistics) -> Regions | None:
+        return self.charts.regions(expected) if self.charts else None
 
     def _learn(self, *, renewed: bool) -> None:
         expected = self.estimates.expected

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from thalweg.charts.candidates import PlanChoice
+from thalweg.charts.query_charts import Regions
 from thalweg.charts.scheduler import PlanScheduler
 from thalweg.charts.statistics import RoundStatistics
 
@@ -14,7 +15,9 @@ class ByFirstEstimate(PlanScheduler):
 
     name: ClassVar[str] = "by-first-estimate"
 
-    def _choose(self, expected: RoundStatistics | None, ahead: RoundStatistics | None) -> PlanChoice:
+    def _choose(
+        self, expected: RoundStatistics | None, regions: Regions | None, ahead: RoundStatistics | None
+    ) -> PlanChoice:
         if expected is None:
             return self._first
         if self.counts.rounds > 1 and self._last is not None:

@@ -57,6 +57,8 @@ class Dimension:
         """
         if not 0.0 <= value <= self.largest or not math.isfinite(value):
             raise ValueError(f"{self.name} lies between 0 and {self.largest}, and is not {value}")
+        if self.covers(value):
+            return self
         low, high = self.low, self.high
         while value > high:
             high = min(high + (high - low), self.largest)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from thalweg.charts.candidates import PlanChoice
+from thalweg.charts.query_charts import Regions
 from thalweg.charts.scheduler import PlanScheduler
 from thalweg.charts.statistics import RoundStatistics
 
@@ -14,7 +15,9 @@ class Clairvoyant(PlanScheduler):
 
     name: ClassVar[str] = "clairvoyant"
 
-    def _choose(self, expected: RoundStatistics | None, ahead: RoundStatistics | None) -> PlanChoice:
+    def _choose(
+        self, expected: RoundStatistics | None, regions: Regions | None, ahead: RoundStatistics | None
+    ) -> PlanChoice:
         if ahead is None:
             raise ValueError("a clairvoyant scheduler needs the statistics of the next round: choose(ahead)")
         return self.costs.best(self.estimates.completed(ahead))

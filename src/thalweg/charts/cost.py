@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -119,8 +119,7 @@ class CostModel:
                 raise ValueError(f"the projected size of {alias} is a share above 0 and at most 1, not {size}")
 
 
-@dataclass(frozen=True)
-class Flow:
+class Flow(NamedTuple):
     """What comes out of an operator, and the memory that is used up to there."""
 
     rate: Amount  # tuples a second; 0 for a static table
@@ -210,5 +209,5 @@ def _operate(
         results = results / slowed
     memory: Amount = results * size
     for child in children:
-        memory = memory + child.memory + child.rate * window * busy * child.size
+        memory = memory + (child.memory + child.rate * child.size * window * busy)
     return Flow(results / window if is_stream else 0.0, results, memory, size, is_stream)

@@ -6,9 +6,9 @@ U.b = S.c and T.a = S.c only two count, those with the greatest selectivities.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from itertools import combinations
+from typing import NamedTuple
 
 from thalweg.joinorder.graph import DEFAULT_SELECTIVITY
 from thalweg.sql.query import EquiJoin, Expression
@@ -23,6 +23,19 @@ def equality_name(equality: EquiJoin) -> str:
     '`T`.`a` = `U`.`b`'
     """
     return " = ".join(sorted((equality.left.sql, equality.right.sql)))
+
+
+class NamedEquality(NamedTuple):
+    """An equality as estimates see it: its name, and the SQL of its sides."""
+
+    name: str
+    left: str
+    right: str
+
+
+def named_equality(equality: EquiJoin) -> NamedEquality:
+    """An equality with its name."""
+    return NamedEquality(equality_name(equality), equality.left.sql, equality.right.sql)
 
 
 def implied_equalities(written: Iterable[EquiJoin]) -> tuple[EquiJoin, ...]:
@@ -42,26 +55,27 @@ def implied_equalities(written: Iterable[EquiJoin]) -> tuple[EquiJoin, ...]:
     return tuple(pair for pair in pairs if pair.left.inputs != pair.right.inputs and equality_name(pair) not in names)
 
 
-def joint_selectivity(equalities: Iterable[EquiJoin], selectivities: Mapping[str, float]) -> float:
+def joint_selectivity(equalities: Iterable[NamedEquality], selectivities: Mapping[str, float]) -> float:
     """The share of all combinations of tuples for which all equalities hold.
 
     Equalities that follow from others with greater selectivities are left out; the rest are taken to be independent.
+
+    >>> every = [NamedEquality(*text) for text in (("ab", "a", "b"), ("bc", "b", "c"), ("ac", "a", "c"))]
+    >>> joint_selectivity(every, {"ab": 0.5, "bc": 0.125, "ac": 0.25})
+    0.125
     """
-    by_selectivity = sorted(
-        ((selectivities.get(equality_name(equality), DEFAULT_SELECTIVITY), equality) for equality in equalities),
-        key=lambda entry: -entry[0],
-    )
-    parents: dict[str, str] = {}
-
-    def representative(sql: str) -> str:
-        while sql in parents:
-            sql = parents[sql]
-        return sql
-
-    counted = []
-    for selectivity, equality in by_selectivity:
-        left, right = representative(equality.left.sql), representative(equality.right.sql)
+    known = [(selectivities.get(equality.name, DEFAULT_SELECTIVITY), equality) for equality in equalities]
+    if len(known) > 1:
+        known.sort(key=lambda entry: -entry[0])
+    classes: dict[str, str] = {}  # from an expression to an expression that is equal to it, up to a last one
+    share = 1.0
+    for selectivity, equality in known:
+        left, right = equality.left, equality.right
+        while left in classes:
+            left = classes[left]
+        while right in classes:
+            right = classes[right]
         if left != right:
-            parents[left] = right
-            counted.append(selectivity)
-    return math.prod(counted)
+            classes[left] = right
+            share *= selectivity
+    return share

@@ -25,7 +25,7 @@ from thalweg.charts.cost import (
     streamed,
     utility,
 )
-from thalweg.charts.equalities import joint_selectivity
+from thalweg.charts.equalities import NamedEquality, joint_selectivity, named_equality
 from thalweg.charts.statistics import RoundStatistics
 from thalweg.sealed import short_digest
 from thalweg.sql.query import EquiJoin, Expression, Selection
@@ -60,10 +60,10 @@ class PlanNode(ABC):
         """The same for two operators that Spark runs identically."""
         return (self.label, *(child.runs_alike for child in self.children))
 
-    @property
+    @cached_property
     def equalities(self) -> tuple[EquiJoin, ...]:
         """The equalities that hold for the output, written or not."""
-        return tuple(equality for child in self.children for equality in child.equalities)
+        return _equalities_below(self)
 
     def with_leaves(self, leaves: Mapping[str, PlanNode]) -> PlanNode:
         """The tree in which the scan of an alias is replaced by another sub-plan."""
@@ -198,10 +198,18 @@ class Join(PlanNode):
         """The condition."""
         return f"Join on {_condition(self.equi_joins, self.residuals)}"
 
-    @property
+    @cached_property
     def equalities(self) -> tuple[EquiJoin, ...]:
         """The equalities of both sides and those between them."""
-        return (*super().equalities, *self.equi_joins, *self.implied)
+        return (*_equalities_below(self), *self.equi_joins, *self.implied)
+
+    @cached_property
+    def _named(self) -> tuple[NamedEquality, ...]:
+        return tuple(map(named_equality, self.equalities))
+
+    @cached_property
+    def _named_below(self) -> tuple[NamedEquality, ...]:
+        return tuple(map(named_equality, _equalities_below(self)))
 
     def with_children(self, *children: PlanNode) -> Self:
         """The same join of other operators."""
@@ -210,8 +218,8 @@ class Join(PlanNode):
     def flow(self, statistics: RoundStatistics, model: CostModel) -> Flow:
         """The results; each row of either side probes the other side once."""
         left, right = self.left.flow(statistics, model), self.right.flow(statistics, model)
-        before = joint_selectivity(super().equalities, statistics.join_selectivities)
-        after = joint_selectivity(self.equalities, statistics.join_selectivities)
+        before = joint_selectivity(self._named_below, statistics.join_selectivities)
+        after = joint_selectivity(self._named, statistics.join_selectivities)
         selectivity = after / before * RESIDUAL_SELECTIVITY ** len(self.residuals) if before > 0.0 else 0.0
         return joined([left, right], left.rate + right.rate, selectivity, model.tuple_rates.equi_join, model.window)
 
@@ -241,10 +249,10 @@ class MultiJoin(PlanNode):
         orders = ", ".join(" → ".join(order) for order in self.probe_orders)
         return f"MultiJoin on {_condition(self.equi_joins, self.residuals)} probing {orders}"
 
-    @property
+    @cached_property
     def equalities(self) -> tuple[EquiJoin, ...]:
         """All equalities."""
-        return (*super().equalities, *self.equi_joins, *self.implied)
+        return (*_equalities_below(self), *self.equi_joins, *self.implied)
 
     def with_children(self, *children: PlanNode) -> Self:
         """The same join of other operators."""
@@ -263,16 +271,26 @@ class MultiJoin(PlanNode):
             combinations: Amount = 1.0
             for place, alias in enumerate(order[:-1], start=1):
                 combinations = combinations * by_alias[alias].rows
-                work = work + combinations * self._selectivity(order[:place], statistics) / place / model.window
-        selectivity = self._selectivity(self.probe_orders[0], statistics)
+                named = self._named_among[frozenset(order[:place])]
+                share = joint_selectivity(named, statistics.join_selectivities)
+                work = work + combinations * (share / place / model.window)
+        named = self._named_among[frozenset(self.probe_orders[0])]
+        selectivity = joint_selectivity(named, statistics.join_selectivities)
         selectivity *= RESIDUAL_SELECTIVITY ** len(self.residuals)
         return joined(flows, work, selectivity, model.tuple_rates.equi_join, model.window)
 
-    def _selectivity(self, aliases: tuple[str, ...], statistics: RoundStatistics) -> float:
-        """The joint selectivity of the equalities between these aliases."""
-        among = frozenset(aliases)
-        within = [each for each in self.equalities if each.left.inputs <= among and each.right.inputs <= among]
-        return joint_selectivity(within, statistics.join_selectivities)
+    @cached_property
+    def _named_among(self) -> dict[frozenset[str], tuple[NamedEquality, ...]]:
+        """The equalities between the first aliases of each probe order."""
+        prefixes = {frozenset(order[:place]) for order in self.probe_orders for place in range(1, len(order) + 1)}
+        return {
+            among: tuple(
+                named_equality(equality)
+                for equality in self.equalities
+                if equality.left.inputs | equality.right.inputs <= among
+            )
+            for among in prefixes
+        }
 
 
 @dataclass(frozen=True)
@@ -334,6 +352,10 @@ def runs_alike(plan: QueryPlan) -> tuple[Any, ...]:
     order, the join operator and the order of selections, which Catalyst keeps as well.
     """
     return plan.root.runs_alike
+
+
+def _equalities_below(node: PlanNode) -> tuple[EquiJoin, ...]:
+    return tuple(equality for child in node.children for equality in child.equalities)
 
 
 def _condition(equi_joins: tuple[EquiJoin, ...], residuals: tuple[Expression, ...]) -> str:

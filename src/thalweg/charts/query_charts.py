@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import TypeAlias
 
 from thalweg.charts.candidates import PlanChoice, PlanSpace
 from thalweg.charts.chart import Chart, Dimension, build_chart
@@ -19,6 +20,8 @@ from thalweg.charts.cost import Amount, CostModel, Weights
 from thalweg.charts.plan import PlanNode, node_cost
 from thalweg.charts.statistics import RoundStatistics
 from thalweg.ordering.types import Floats
+
+Regions: TypeAlias = tuple[tuple[int, ...], ...]  # one of each chart: those by alias, then that of joins
 
 TIE = 1.0 + 1e-9  # costs that differ by less are equal but for rounding
 
@@ -104,18 +107,18 @@ class QueryCharts:
     by_alias: Mapping[str, Chart]
     of_joins: Chart | None
 
-    def choose(self, statistics: RoundStatistics) -> PlanChoice:
-        """The plan that the charts have for some statistics (Algorithm 2, lines 1 to 3)."""
-        leaves = tuple(
-            self.by_alias[alias].plan_at(_selection_point(alias, statistics)) if alias in self.by_alias else 0
-            for alias in self.costs.space.aliases
-        )
-        join = self.of_joins.plan_at(self._join_point(statistics)) if self.of_joins else 0
-        return PlanChoice(join, leaves)
-
-    def regions(self, statistics: RoundStatistics) -> tuple[tuple[int, ...], ...]:
-        """The region of some statistics in each chart."""
+    def regions(self, statistics: RoundStatistics) -> Regions:
+        """The region of some statistics in each chart (Algorithm 2, line 1)."""
         return tuple(chart.region(point) for chart, point in self.points(statistics))
+
+    def choice(self, regions: Regions) -> PlanChoice:
+        """The plan that the charts have for some regions (Algorithm 2, lines 2 and 3)."""
+        leaves = {
+            alias: int(chart.plans[region])
+            for (alias, chart), region in zip(self.by_alias.items(), regions, strict=False)
+        }
+        join = int(self.of_joins.plans[regions[-1]]) if self.of_joins else 0
+        return PlanChoice(join, tuple(leaves.get(alias, 0) for alias in self.costs.space.aliases))
 
     def points(self, statistics: RoundStatistics) -> Iterator[tuple[Chart, tuple[float, ...]]]:
         """Each chart with the point at which statistics lie in it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from thalweg.charts.estimate import DECAY, ROUNDS, DecayedMean
@@ -40,6 +39,7 @@ class RoundEstimates:
         self._join_selectivities: dict[str, HeldEstimate] = {}
         self._table_sizes: dict[str, HeldEstimate] = {}
         self._groups: dict[str, HeldEstimate] = {}
+        self._expected: RoundStatistics | None = None  # made when it is asked for, once a round
 
     def observe(self, observed: RoundStatistics) -> bool:
         """Learn a round; returns whether an estimate that is held was renewed. What is missing keeps its estimate."""
@@ -48,6 +48,7 @@ class RoundEstimates:
                 if name not in means:
                     means[name] = DecayedMean(self.rounds, self.decay)
                 means[name].observe(float(value))
+        self._expected = None
         renewed = False
         for held, numbers in (
             (self._join_selectivities, observed.join_selectivities),
@@ -63,27 +64,27 @@ class RoundEstimates:
     @property
     def expected(self) -> RoundStatistics | None:
         """What the next round is expected to be like; nothing is known before the first round."""
-        if not self._groups:
-            return None
-        return RoundStatistics(
-            _estimates(self._rates),
-            _estimates(self._selectivities),
-            _estimates(self._join_selectivities),
-            _estimates(self._table_sizes),
-            self._groups[GROUPS].estimate,
-        )
+        if self._expected is None and self._groups:
+            self._expected = RoundStatistics(
+                _estimates(self._rates),
+                _estimates(self._selectivities),
+                _estimates(self._join_selectivities),
+                _estimates(self._table_sizes),
+                self._groups[GROUPS].estimate,
+            )
+        return self._expected
 
     def completed(self, observed: RoundStatistics) -> RoundStatistics:
         """A round's statistics, with estimates for whatever was not observed in it."""
         expected = self.expected
         if expected is None:
             return observed
-        return replace(
-            observed,
-            rates={**expected.rates, **observed.rates},
-            selectivities={**expected.selectivities, **observed.selectivities},
-            join_selectivities={**expected.join_selectivities, **observed.join_selectivities},
-            table_sizes={**expected.table_sizes, **observed.table_sizes},
+        return RoundStatistics(
+            {**expected.rates, **observed.rates},
+            {**expected.selectivities, **observed.selectivities},
+            {**expected.join_selectivities, **observed.join_selectivities},
+            {**expected.table_sizes, **observed.table_sizes},
+            observed.groups,
         )
 
     def save(self) -> dict[str, Any]:
@@ -98,6 +99,7 @@ class RoundEstimates:
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Take up a saved state."""
+        self._expected = None
         self._rates, self._selectivities = (
             {name: DecayedMean(self.rounds, self.decay, values) for name, values in state[key].items()}
             for key in ("rates", "selectivities")

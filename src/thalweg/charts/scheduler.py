@@ -18,14 +18,12 @@ from thalweg.charts.cost import Weights
 from thalweg.charts.estimate import DECAY, ROUNDS
 from thalweg.charts.held_estimate import THRESHOLD
 from thalweg.charts.plan import QueryPlan
-from thalweg.charts.query_charts import PlanCosts
+from thalweg.charts.query_charts import PlanCosts, Regions
 from thalweg.charts.round_estimates import RoundEstimates
 from thalweg.charts.statistics import RoundStatistics
 from thalweg.sealed import SavedStateError
 
 LOGGED_ROUNDS = 1_000  # that a scheduler's log remembers
-
-Regions = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -85,9 +83,9 @@ class PlanScheduler(ABC):
     def choose(self, ahead: RoundStatistics | None = None) -> QueryPlan:
         """The plan for the next round. Only a clairvoyant scheduler looks at the statistics of what lies ahead."""
         expected = self.estimates.expected
-        choice = self._choose(expected, ahead)
         regions = self._regions(expected) if expected else None
-        is_move = None not in {regions, self._last_regions} and regions != self._last_regions
+        choice = self._choose(expected, regions, ahead)
+        is_move = regions is not None and self._last_regions is not None and regions != self._last_regions
         is_switch = self._last is not None and choice != self._last
         self._open = (choice, expected, is_move, is_switch)
         self._last, self._last_regions = choice, regions
@@ -151,12 +149,14 @@ class PlanScheduler(ABC):
         self._open = None
 
     @abstractmethod
-    def _choose(self, expected: RoundStatistics | None, ahead: RoundStatistics | None) -> PlanChoice:
+    def _choose(
+        self, expected: RoundStatistics | None, regions: Regions | None, ahead: RoundStatistics | None
+    ) -> PlanChoice:
         """The choice for the next round."""
 
-    def _regions(self, expected: RoundStatistics) -> Regions:
+    def _regions(self, expected: RoundStatistics) -> Regions | None:
         """The region of the estimates in each chart, for schedulers with charts."""
-        return ()
+        return None
 
     def _learn(self, *, renewed: bool) -> None:  # noqa: B027 - only schedulers with charts react
         """React to new estimates."""
