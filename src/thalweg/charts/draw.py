@@ -44,7 +44,7 @@ class HeatMap:
     @property
     def numbers(self) -> list[int]:
         """The plans that occur, by number."""
-        return np.unique(self.plans).tolist()
+        return [int(number) for number in np.unique(self.plans)]
 
 
 def heat_map(

@@ -1,1 +1,1 @@
-"""Experiments of om-plan-charts-2005."""
+"""The experiments of om-plan-charts-2005."""
