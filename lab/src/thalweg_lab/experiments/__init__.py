@@ -25,6 +25,7 @@ from thalweg_lab.experiments.bcs import exp1, exp2, kinds, overhead, tuning
 from thalweg_lab.experiments.cbr import calls, delay, quality, random_selectivities
 from thalweg_lab.experiments.cbr import overhead as cbr_overhead
 from thalweg_lab.experiments.experiment import Experiment
+from thalweg_lab.experiments.om import om_erratic, om_granularity, om_many, om_single
 from thalweg_lab.experiments.q_aware import q_aware, q_fab, q_fgreedy, q_treeopt
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -58,6 +59,10 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     q_treeopt.EXPERIMENT,
     q_fab.EXPERIMENT,
     q_aware.EXPERIMENT,
+    om_single.EXPERIMENT,
+    om_erratic.EXPERIMENT,
+    om_granularity.EXPERIMENT,
+    om_many.EXPERIMENT,
 )
 
 

@@ -1,0 +1,1 @@
+"""The experiments of om-plan-charts-2005."""

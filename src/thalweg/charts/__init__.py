@@ -1,0 +1,74 @@
+"""Which whole plan to run in the next round, by selectivities and arrival rates (om-plan-charts-2005).
+
+`plan_space(query)` has a query's plans, `PlanCosts` costs them, and a scheduler chooses one for each round.
+`SCHEDULERS` lists every scheduler.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg.charts.at_random import AtRandom
+from thalweg.charts.by_chart import ByChart
+from thalweg.charts.by_first_estimate import ByFirstEstimate
+from thalweg.charts.candidates import PlanChoice, PlanSpace, candidate_plans, plan_space
+from thalweg.charts.chart import Chart, Dimension, build_chart
+from thalweg.charts.clairvoyant import Clairvoyant
+from thalweg.charts.cost import CostModel, TupleRates, Weights, utility
+from thalweg.charts.equalities import equality_name
+from thalweg.charts.estimate import DecayedMean
+from thalweg.charts.held_estimate import HeldEstimate
+from thalweg.charts.key_histogram import KeyHistogram
+from thalweg.charts.plan import Aggregate, Join, MultiJoin, PlanNode, Project, QueryPlan, Scan, Select, runs_alike
+from thalweg.charts.query_charts import PlanCosts, QueryCharts, build_charts
+from thalweg.charts.scheduler import PlanScheduler, RoundRecord, ScheduleCounts
+from thalweg.charts.statistics import RoundStatistics
+from thalweg.registry import find
+
+SCHEDULERS: tuple[type[PlanScheduler], ...] = (ByChart, AtRandom, ByFirstEstimate, Clairvoyant)
+
+
+def scheduler(name: str, costs: PlanCosts, **options: Any) -> PlanScheduler:  # noqa: ANN401 - the scheduler checks them
+    """Make a scheduler by its name; the options are the parameters of its class."""
+    return find(name, SCHEDULERS, "scheduler")(costs, **options)
+
+
+__all__ = [
+    "SCHEDULERS",
+    "Aggregate",
+    "AtRandom",
+    "ByChart",
+    "ByFirstEstimate",
+    "Chart",
+    "Clairvoyant",
+    "CostModel",
+    "DecayedMean",
+    "Dimension",
+    "HeldEstimate",
+    "Join",
+    "KeyHistogram",
+    "MultiJoin",
+    "PlanChoice",
+    "PlanCosts",
+    "PlanNode",
+    "PlanScheduler",
+    "PlanSpace",
+    "Project",
+    "QueryCharts",
+    "QueryPlan",
+    "RoundRecord",
+    "RoundStatistics",
+    "Scan",
+    "ScheduleCounts",
+    "Select",
+    "TupleRates",
+    "Weights",
+    "build_chart",
+    "build_charts",
+    "candidate_plans",
+    "equality_name",
+    "plan_space",
+    "runs_alike",
+    "scheduler",
+    "utility",
+]

@@ -1,0 +1,104 @@
+"""OM: the plan of the region in which the estimates lie (om-plan-charts-2005, Algorithm 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from thalweg.charts.candidates import PlanChoice
+from thalweg.charts.chart import PARTS, Dimension
+from thalweg.charts.estimate import DECAY, ROUNDS
+from thalweg.charts.held_estimate import THRESHOLD
+from thalweg.charts.query_charts import PlanCosts, QueryCharts, Regions, build_charts, extended_ranges, first_ranges
+from thalweg.charts.scheduler import PlanScheduler
+from thalweg.charts.statistics import RoundStatistics
+
+
+class ByChart(PlanScheduler):
+    """Looks the plan up in charts that are built ahead.
+
+    Charts are built after the first round, around its statistics. They are built again when estimates leave their
+    ranges, when join selectivities, table sizes or numbers of groups stray from their estimates, and when weights or
+    `parts` are changed.
+
+    Parameters
+    ----------
+    parts
+        How many parts each dimension of a chart has, the paper's k.
+    """
+
+    name: ClassVar[str] = "by-chart"
+
+    def __init__(
+        self,
+        costs: PlanCosts,
+        *,
+        parts: int = PARTS,
+        rounds: int = ROUNDS,
+        decay: float = DECAY,
+        threshold: float = THRESHOLD,
+    ) -> None:
+        super().__init__(costs, rounds=rounds, decay=decay, threshold=threshold)
+        self.parts = parts
+        self.charts: QueryCharts | None = None
+        self.extensions = 0  # how often estimates left the ranges
+        self.builds = 0
+        self._ranges: dict[str, Dimension] = {}
+
+    def divide(self, parts: int) -> None:
+        """Cut the dimensions into another number of parts from now on."""
+        self.parts = parts
+        self._rebuild()
+
+    def _choose(
+        self, expected: RoundStatistics | None, regions: Regions | None, ahead: RoundStatistics | None
+    ) -> PlanChoice:
+        return self.charts.choice(regions) if self.charts and regions is not None else self._first
+
+    def _regions(self, expected: RoundStatistics) -> Regions | None:
+        return self.charts.regions(expected) if self.charts else None
+
+    def _learn(self, *, renewed: bool) -> None:
+        expected = self.estimates.expected
+        if expected is None:
+            return
+        if not self._ranges:
+            self._ranges = first_ranges(self.costs, expected)
+            self._build(expected)
+            return
+        ranges = extended_ranges(self.costs, self._ranges, expected)
+        if ranges != self._ranges:
+            self.extensions += 1
+            self._ranges = ranges
+            self._build(expected)
+        elif renewed:
+            self._build(expected)
+
+    def _rebuild(self) -> None:
+        """Build the charts again; the regions of the last round mean nothing in them, so no move is counted."""
+        expected = self.estimates.expected
+        if self._ranges and expected:
+            self._build(expected)
+            self._last_regions = None
+
+    def _build(self, expected: RoundStatistics) -> None:
+        self.builds += 1
+        self.charts = build_charts(self.costs, self.parts, self._ranges, expected)
+
+    def save(self) -> dict[str, Any]:
+        """The state with ranges and the number of parts; charts follow from them."""
+        ranges = {name: [dimension.low, dimension.high] for name, dimension in self._ranges.items()}
+        own = {"parts": self.parts, "ranges": ranges, "extensions": self.extensions, "builds": self.builds}
+        return {**super().save(), **own}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Take up a saved state, and build its charts."""
+        super().load(state)
+        self.parts, self.extensions, self.builds = state["parts"], state["extensions"], state["builds"] - 1
+        expected = self.estimates.expected
+        if expected:
+            usual = first_ranges(self.costs, expected)
+            bounds = state["ranges"]
+            self._ranges = {name: replace(usual[name], low=bounds[name][0], high=bounds[name][1]) for name in usual}
+            self._build(expected)

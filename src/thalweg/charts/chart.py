@@ -1,0 +1,152 @@
+"""A chart: the cheapest plan for every region of a space of statistics (om-plan-charts-2005, section 4.4, Algorithm 1).
+
+Each dimension is cut into k equal parts. A region is one part of each dimension, and its plan is the cheapest at its
+centroid. A plan is stored as a small number: one byte a region, two if there are more than 256 plans. Knows no plans:
+it is given their costs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thalweg.charts.cost import Amount
+from thalweg.ordering.types import Floats
+
+MOST_REGIONS = 64_000  # of a chart: 40 parts of three dimensions; more dimensions get fewer parts
+PARTS = 10  # the paper's k (section 5.1)
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A statistic and the range of it that a chart covers, up to the largest value that it can take."""
+
+    name: str
+    low: float
+    high: float
+    largest: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.low < self.high <= self.largest or not math.isfinite(self.high):
+            raise ValueError(f"the range of {self.name} must rise from 0 or more, not from {self.low} to {self.high}")
+
+    @classmethod
+    def around(cls, name: str, value: float, largest: float = math.inf) -> Self:
+        """From half a value to twice the value, or from 0 to 1 if the value is 0.
+
+        >>> Dimension.around("selectivity of T", 0.8, largest=1.0)
+        Dimension(name='selectivity of T', low=0.4, high=1.0, largest=1.0)
+        """
+        low, high = (value / 2.0, 2.0 * value) if value > 0.0 else (0.0, 1.0)
+        return cls(name, low, min(high, largest), largest)
+
+    def covers(self, value: float) -> bool:
+        """Whether a value lies within the range."""
+        return self.low <= value <= self.high
+
+    def extended(self, value: float) -> Self:
+        """The range, doubled towards a value until it covers the value.
+
+        >>> Dimension("rate of T", 10.0, 20.0).extended(35.0)
+        Dimension(name='rate of T', low=10.0, high=50.0, largest=inf)
+        """
+        if not 0.0 <= value <= self.largest or not math.isfinite(value):
+            raise ValueError(f"{self.name} lies between 0 and {self.largest}, and is not {value}")
+        if self.covers(value):
+            return self
+        low, high = self.low, self.high
+        while value > high:
+            high = min(high + (high - low), self.largest)
+        while value < low:
+            low = max(low - (high - low), 0.0)
+        return replace(self, low=low, high=high)
+
+    def centroids(self, parts: int) -> Floats:
+        """The middle of each of so many equal parts."""
+        return np.linspace(self.low, self.high, 2 * parts + 1, dtype=np.float64)[1::2]
+
+    def part(self, value: float, parts: int) -> int:
+        """The part of the range in which a value lies; a value outside belongs to the nearest part."""
+        place = math.floor((value - self.low) / (self.high - self.low) * parts)
+        return min(max(place, 0), parts - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """The number of the cheapest plan of each region.
+
+    `wanted_parts` is the k that was asked for; `parts` is less where that would give too many regions.
+
+    >>> rates = Dimension("rate of T", 0.0, 8.0)
+    >>> chart = build_chart([rates], 4, lambda points: [points[0], 10.0 - points[0]])
+    >>> chart.plans.tolist(), chart.plan_at([4.5]), chart.region([4.5])
+    ([0, 0, 0, 1], 0, (2,))
+    """
+
+    dimensions: tuple[Dimension, ...]
+    wanted_parts: int
+    plans: NDArray[np.unsignedinteger]
+
+    @property
+    def parts(self) -> int:
+        """How many parts each dimension has."""
+        return len(self.plans)
+
+    def region(self, point: Sequence[float]) -> tuple[int, ...]:
+        """The region of a point."""
+        parts = self.parts
+        return tuple(dimension.part(value, parts) for dimension, value in zip(self.dimensions, point, strict=True))
+
+    def plan_at(self, point: Sequence[float]) -> int:
+        """The number of the plan for a point."""
+        return int(self.plans[self.region(point)])
+
+
+def build_chart(
+    dimensions: Sequence[Dimension], parts: int, costs: Callable[[Sequence[Floats]], Sequence[Amount]]
+) -> Chart:
+    """Algorithm 1: the cheapest plan at every centroid.
+
+    Parameters
+    ----------
+    dimensions
+        What the chart covers.
+    parts
+        How many parts each dimension is cut into, the paper's k.
+    costs
+        Gives the costs of all plans at some points, from the points' values in each dimension. These arrays broadcast
+        to the points; so do the costs.
+    """
+    cut = bounded_parts(parts, len(dimensions))
+    axes = np.meshgrid(*(dimension.centroids(cut) for dimension in dimensions), indexing="ij", sparse=True)
+    shape = (cut,) * len(dimensions)
+    return Chart(tuple(dimensions), parts, cheapest(costs(axes), shape))
+
+
+def bounded_parts(parts: int, dimensions: int) -> int:
+    """The number of parts, lowered so that there are at most `MOST_REGIONS` regions.
+
+    >>> [bounded_parts(40, dimensions) for dimensions in (2, 3, 4, 6)]
+    [40, 40, 15, 6]
+    """
+    if parts < 1:
+        raise ValueError(f"a dimension has at least 1 part, not {parts}")
+    while parts**dimensions > MOST_REGIONS:
+        parts -= 1
+    return parts
+
+
+def cheapest(costs: Sequence[Amount], shape: tuple[int, ...]) -> NDArray[np.unsignedinteger]:
+    """The number of the plan with the least cost at every point, the first of equals."""
+    best: NDArray[np.unsignedinteger] = np.zeros(shape, np.uint8 if len(costs) <= 1 << 8 else np.uint16)
+    least = np.broadcast_to(costs[0], shape).astype(np.float64)
+    for number, cost in enumerate(costs[1:], start=1):
+        better = cost < least
+        best[better] = number
+        np.copyto(least, cost, where=better)
+    return best

@@ -1,0 +1,175 @@
+"""What every scheduler is: before each round it chooses a plan, and after it it is told the round's statistics.
+
+Counts as the paper does (om-plan-charts-2005, sections 4.5 and 5.1): a decision is one choice; a move is a round whose
+estimates lie in another region than those of the round before; a switch is a round with another plan than the round
+before; a hit is a round whose plan is, by the cost model, the best in hindsight. Fidelity is the share of hits.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar
+
+from thalweg.charts.candidates import PlanChoice
+from thalweg.charts.cost import Weights
+from thalweg.charts.estimate import DECAY, ROUNDS
+from thalweg.charts.held_estimate import THRESHOLD
+from thalweg.charts.plan import QueryPlan
+from thalweg.charts.query_charts import PlanCosts, Regions
+from thalweg.charts.round_estimates import RoundEstimates
+from thalweg.charts.statistics import RoundStatistics
+from thalweg.sealed import SavedStateError
+
+LOGGED_ROUNDS = 1_000  # that a scheduler's log remembers
+
+
+@dataclass(frozen=True)
+class ScheduleCounts:
+    """How often a scheduler did what."""
+
+    decisions: int = 0
+    rounds: int = 0  # that were observed
+    moves: int = 0
+    switches: int = 0
+    hits: int = 0
+
+    @property
+    def fidelity(self) -> float | None:
+        """The share of observed rounds that were hits; nothing before the first."""
+        return self.hits / self.rounds if self.rounds else None
+
+
+@dataclass(frozen=True)
+class RoundRecord:
+    """One round in a scheduler's log."""
+
+    number: int  # from 1
+    plan: str  # digest of the plan that ran
+    expected: RoundStatistics | None  # the estimates by which it was chosen
+    observed: RoundStatistics
+    is_move: bool
+    is_switch: bool
+    is_hit: bool
+
+
+class PlanScheduler(ABC):
+    """Chooses a plan for each round. Concrete schedulers say how.
+
+    Parameters
+    ----------
+    costs
+        The plans and their costs.
+    rounds, decay, threshold
+        Of the estimates.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(
+        self, costs: PlanCosts, *, rounds: int = ROUNDS, decay: float = DECAY, threshold: float = THRESHOLD
+    ) -> None:
+        self.costs = costs
+        self.counts = ScheduleCounts()
+        self.estimates = RoundEstimates(rounds, decay, threshold)
+        self.log: deque[RoundRecord] = deque(maxlen=LOGGED_ROUNDS)
+        self._plans: dict[PlanChoice, QueryPlan] = {}
+        self._last: PlanChoice | None = None
+        self._last_regions: Regions | None = None
+        self._open: tuple[PlanChoice, RoundStatistics | None, bool, bool] | None = None
+
+    def choose(self, ahead: RoundStatistics | None = None) -> QueryPlan:
+        """The plan for the next round. Only a clairvoyant scheduler looks at the statistics of what lies ahead."""
+        expected = self.estimates.expected
+        regions = self._regions(expected) if expected else None
+        choice = self._choose(expected, regions, ahead)
+        is_move = regions is not None and self._last_regions is not None and regions != self._last_regions
+        is_switch = self._last is not None and choice != self._last
+        self._open = (choice, expected, is_move, is_switch)
+        self._last, self._last_regions = choice, regions
+        self.counts = replace(
+            self.counts,
+            decisions=self.counts.decisions + 1,
+            moves=self.counts.moves + is_move,
+            switches=self.counts.switches + is_switch,
+        )
+        return self._plan(choice)
+
+    def observe(self, observed: RoundStatistics) -> RoundRecord:
+        """Learn the statistics of the round for which a plan was chosen."""
+        if self._open is None:
+            raise ValueError("there is no round to observe; call choose() before each round")
+        choice, expected, is_move, is_switch = self._open
+        self._open = None
+        renewed = self.estimates.observe(observed)
+        is_hit = self.costs.is_best(choice, self.estimates.completed(observed))
+        self.counts = replace(self.counts, rounds=self.counts.rounds + 1, hits=self.counts.hits + is_hit)
+        digest = self._plan(choice).digest
+        record = RoundRecord(self.counts.rounds, digest, expected, observed, is_move, is_switch, is_hit)
+        self.log.append(record)
+        self._learn(renewed=renewed)
+        return record
+
+    def reweigh(self, weights: Weights) -> None:
+        """Weigh output rate and memory differently from now on."""
+        self.costs = replace(self.costs, weights=weights)
+        self._rebuild()
+
+    @property
+    def plan(self) -> QueryPlan | None:
+        """The plan that was chosen last."""
+        return None if self._last is None else self._plan(self._last)
+
+    def save(self) -> dict[str, Any]:
+        """The state, for `load`, as values that JSON knows. The log is not part of it."""
+        return {
+            "scheduler": self.name,
+            "plans": self.costs.space.digest,
+            "weights": asdict(self.costs.weights),
+            "counts": asdict(self.counts),
+            "estimates": self.estimates.save(),
+            "last": self._last and [self._last.join, list(self._last.leaves)],
+            "last_regions": self._last_regions,
+        }
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Take up a saved state of the same scheduler for the same plans."""
+        for key, mine in (("scheduler", self.name), ("plans", self.costs.space.digest)):
+            if state.get(key) != mine:
+                raise SavedStateError(
+                    f"the saved state has {key} {state.get(key)!r}, this query has {mine!r}: start without it"
+                )
+        self.costs = replace(self.costs, weights=Weights(**state["weights"]))
+        self.counts = ScheduleCounts(**state["counts"])
+        self.estimates.load(state["estimates"])
+        self._last = PlanChoice(state["last"][0], tuple(state["last"][1])) if state["last"] else None
+        self._last_regions = tuple(map(tuple, state["last_regions"])) if state["last_regions"] is not None else None
+        self._open = None
+
+    @abstractmethod
+    def _choose(
+        self, expected: RoundStatistics | None, regions: Regions | None, ahead: RoundStatistics | None
+    ) -> PlanChoice:
+        """The choice for the next round."""
+
+    def _regions(self, expected: RoundStatistics) -> Regions | None:
+        """The region of the estimates in each chart, for schedulers with charts."""
+        return None
+
+    def _learn(self, *, renewed: bool) -> None:  # noqa: B027 - only schedulers with charts react
+        """React to new estimates."""
+
+    def _rebuild(self) -> None:  # noqa: B027 - only schedulers with charts react
+        """React to new weights."""
+
+    def _plan(self, choice: PlanChoice) -> QueryPlan:
+        if choice not in self._plans:
+            self._plans[choice] = self.costs.space.plan(choice)
+        return self._plans[choice]
+
+    @property
+    def _first(self) -> PlanChoice:
+        """The choice while nothing is known."""
+        return PlanChoice(0, (0,) * len(self.costs.space.aliases))

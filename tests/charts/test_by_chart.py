@@ -1,0 +1,90 @@
+import numpy as np
+import pytest
+
+from thalweg.charts import ByChart, CostModel, PlanCosts, RoundStatistics, Weights, plan_space
+from thalweg_lab.experiments.om.queries import q1, q2
+
+COSTS = PlanCosts(plan_space(q1()), CostModel(1.0, projected_sizes={"TCP": 0.5}), Weights())
+
+
+def single(selectivity: float, rate: float = 100.0) -> RoundStatistics:
+    return RoundStatistics({"TCP": rate}, {"TCP": selectivity})
+
+
+def run(one: ByChart, *series: RoundStatistics) -> str:
+    """A word of a letter a round: m for a move, s for a switch, h for a hit, - for none of them."""
+    letters = []
+    for statistics in series:
+        one.choose()
+        record = one.observe(statistics)
+        marks = "m" * record.is_move + "s" * record.is_switch + "h" * record.is_hit
+        letters.append(marks or "-")
+    return " ".join(letters)
+
+
+def test_moves_switches_and_hits_of_a_series_made_by_hand() -> None:
+    """With estimates of one round, the plan is the best of the round before.
+
+    Projected tuples are half as large. With queues as the greatest part of memory, the selection comes first (plan 0)
+    where (selectivity + selectivity / 2) is less than (1 + selectivity) / 2, that is, below 1/2.
+    """
+    one = ByChart(COSTS, parts=10, rounds=1)
+    assert [COSTS.best(single(share)).leaves for share in (0.3, 0.45, 0.55, 0.9)] == [(0,), (0,), (1,), (1,)]
+    # Around 0.4, the range is 0.2 to 0.8: regions are 0.06 wide, and 0.5 is a border.
+    words = run(one, *(single(share) for share in (0.4, 0.41, 0.47, 0.55, 0.555, 0.7, 0.3)))
+    # 0.4: the first plan is a hit. 0.41: no move. 0.47: chosen by 0.41. 0.55: moved to the region of 0.47, wrong plan.
+    # 0.555: moved and switched, by 0.55. 0.7: the same region. 0.3: moved, by 0.7, wrong plan.
+    assert words == "h h h m msh h m"
+    counts = one.counts
+    assert (counts.decisions, counts.moves, counts.switches, counts.hits) == (7, 3, 1, 5)
+    assert counts.fidelity == pytest.approx(5 / 7)
+
+
+def test_ranges_grow_with_the_statistics_and_it_is_told() -> None:
+    one = ByChart(COSTS, rounds=1)
+    run(one, single(0.4, 100.0), single(0.4, 150.0))
+    assert (one.builds, one.extensions) == (1, 0)
+    run(one, single(0.4, 900.0))
+    assert (one.builds, one.extensions) == (2, 1)
+    assert one.charts is not None
+    assert one.charts.by_alias["TCP"].dimensions[1].covers(900.0)
+    run(one, single(0.4, 60.0), single(0.4, 800.0))
+    assert one.extensions == 1
+
+
+def test_join_selectivities_that_stray_build_the_chart_anew() -> None:
+    costs = PlanCosts(plan_space(q2()), CostModel(1.0), Weights())
+    one = ByChart(costs, rounds=1)
+    name = "`TCP`.`src_host` = `UDP`.`dest_host`"
+    series = [RoundStatistics({"TCP": 9.0, "UDP": 9.0, "SF": 9.0}, {}, {name: share}) for share in (0.01, 0.012, 0.03)]
+    run(one, *series[:2])
+    assert one.builds == 1
+    run(one, series[2])
+    assert (one.builds, one.extensions) == (2, 0)
+
+
+def test_more_parts_and_other_weights_build_the_chart_anew_without_a_move() -> None:
+    one = ByChart(COSTS)
+    one.divide(20)
+    assert one.builds == 0
+    run(one, single(0.4), single(0.4))
+    one.divide(40)
+    one.reweigh(Weights(1.0, 0.0))
+    assert one.charts is not None
+    assert one.charts.by_alias["TCP"].parts == 40
+    assert one.builds == 3
+    assert "m" not in run(one, single(0.4))
+
+
+def test_finer_charts_are_right_more_often() -> None:
+    series = [single(float(share)) for share in np.random.default_rng(0).uniform(0.3, 0.7, 400)]
+    hits = []
+    for parts in (2, 10, 40):
+        one = ByChart(COSTS, parts=parts)
+        run(one, single(0.35))
+        assert one.charts is not None
+        hits.append(
+            sum(COSTS.is_best(one.charts.choice(one.charts.regions(statistics)), statistics) for statistics in series)
+        )
+    assert hits[0] < hits[1] <= hits[2]
+    assert hits[2] >= 0.95 * len(series)
