@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from thalweg.spark.session.lower import ROUND, Catalog, QueryLowering, Rounds, input_rows
 from thalweg.spark.session.program import ProgramQuery
+from thalweg.spark.session.rows import holds
 from thalweg.spark.session.sources import backticked
 from thalweg.spark.session.worker.result_files import WRITTEN, QueryFile, ResultFiles
 
@@ -39,7 +40,7 @@ def branches_of(endings: Sequence[Ending]) -> list[tuple[Ending, ...]]:
         query = ending.query.query
         key: object = number
         if ending.query.is_plain:
-            key = (query.inputs[0].alias, query.inputs[0].source, query.window, ending.rounds.first, ending.rounds.last)
+            key = (query.inputs[0].alias, query.inputs[0].source, query.window, ending.rounds)
         together.setdefault(key, []).append(ending)
     return [tuple(branch) for branch in together.values()]
 
@@ -64,18 +65,15 @@ def _plain(branch: Sequence[Ending], rows: DataFrame, catalog: Catalog, folder: 
 
     read = branch[0].query.query.inputs[0]
     columns = dict.fromkeys(name for ending in branch for name in ending.query.query.inputs[0].columns)
-    conditions = dict.fromkeys(each.column for ending in branch for each in ending.query.keeps[read.alias])
-    keeps = [
-        reduce(operator.and_, [f.lit(True), *(f.col(backticked(each.column)) for each in ending.query.keeps[read.alias])])  # noqa: FBT003
-        for ending in branch
-    ]
+    conjunctions = [ending.query.conjunctions[read.alias] for ending in branch]
+    conditions = dict.fromkeys(column for conjunction in conjunctions for column in conjunction.columns)
     frame = input_rows(
         rows,
         catalog.streams[read.source],
-        type(read)(read.alias, read.source, read.is_stream, tuple(columns)),
+        replace(read, columns=tuple(columns)),
         branch[0].query.query.window,
         branch[0].rounds,
-        reduce(operator.or_, keeps),
+        reduce(operator.or_, [holds(conjunction) for conjunction in dict.fromkeys(conjunctions)]),
         tuple(conditions),
     )
     expressions = dict.fromkeys(output.expression.sql for ending in branch for output in ending.query.query.outputs)
@@ -83,7 +81,7 @@ def _plain(branch: Sequence[Ending], rows: DataFrame, catalog: Catalog, folder: 
     files = tuple(
         _file(
             ending,
-            tuple(place[each.column] for each in ending.query.keeps[read.alias]),
+            tuple(place[column] for column in ending.query.conjunctions[read.alias].columns),
             tuple((place[output.expression.sql], output.name) for output in ending.query.query.outputs),
         )
         for ending in branch

@@ -1,281 +1,233 @@
 """One micro-batch of a session, step by step:
 
 1. `shared_rows` reads the micro-batch once, with every shared condition as a column, and keeps it in memory
-2. `count_panes` counts rows by stream and pane: the watermarks, and the rounds that end, follow     (one job)
-3. `written_files` computes the results of these rounds, all queries in one job                      (one job)
-4. sinks take the files
-5. rows whose rounds have not ended are written to a segment                                         (one job, if any)
-6. the position is saved; then Spark takes note that the micro-batch is done
+2. `count_panes` counts rows by stream and pane: watermarks and the rounds that end follow             (one job)
+3. `plans_of_rounds` asks each query's scheduler for the plan of each of its rounds
+4. `written_files` computes the results of these rounds, all queries in one job                        (one job)
+5. sinks take the files
+6. `WaitingRows.write` stores the rows whose rounds have not ended                                     (one job, if any)
+7. the position is saved; then Spark takes note that the micro-batch is done
 """
 
 from __future__ import annotations
 
-import contextlib
 import shutil
+import time
+from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import reduce
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from thalweg.charts import PlanScheduler
 from thalweg.spark.folder import StateFolder
 from thalweg.spark.session.branches import Ending, branches_of, files_by_query, written_files
-from thalweg.spark.session.lower import Catalog, Rounds
-from thalweg.spark.session.position import SessionPosition, QueryPosition, WaitingSegment, load_position, save_position
+from thalweg.spark.session.endings import last_to_deliver, late_rows, rounds_with_rows
+from thalweg.spark.session.lower import Catalog
+from thalweg.spark.session.position import QueryPosition, SessionPosition, load_position, save_position
 from thalweg.spark.session.program import Program, ProgramQuery
-from thalweg.spark.session.rows import Pane, PaneCounts, count_panes, needed, shared_rows
+from thalweg.spark.session.rows import PaneCounts, Panes, count_panes, shared_rows, together
+from thalweg.spark.session.schedules import plans_of_rounds, round_statistics
 from thalweg.spark.session.sinks import Delivery, Sink
-from thalweg.spark.session.sources import STREAM, TIME
-from thalweg.sql.rounds import bounds, first_round, last_ended, last_round
+from thalweg.spark.session.waiting import WaitingRows, keep_from, open_panes
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from thalweg.charts.plan import QueryPlan
+LOGGED_BATCHES = 1_000
+Files = Mapping[str, Sequence[tuple[str, int]]]  # by token: a file and its rows
 
-MOST_SEGMENTS = 8  # folders of waiting rows, above which they are written together
+
+@dataclass(frozen=True, eq=False)
+class ServedQuery:
+    """A query that the engine serves: what it is, where its results go, and what chooses its plans."""
+
+    compiled: ProgramQuery
+    sink: Sink
+    schema: StructType  # of its results
+    scheduler: PlanScheduler
+
+
+@dataclass(frozen=True)
+class BatchRecord:
+    """One micro-batch in the service log: the seconds of its steps, and the rounds and rows of each query."""
+
+    number: int
+    rows: int
+    seconds: Mapping[str, float]
+    served: Mapping[str, tuple[int, int]]  # by token: rounds that ended, and result rows
+
+
+@dataclass
+class _Clock:
+    """The seconds that the steps of a micro-batch take."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    _last: float = field(default_factory=time.perf_counter)
+
+    def note(self, step: str) -> None:
+        now = time.perf_counter()
+        self.seconds[step], self._last = now - self._last, now
 
 
 class SessionEngine:
     """Runs the micro-batches of a session, and holds its position."""
 
     def __init__(self, spark: SparkSession, catalog: Catalog, checkpoint: str) -> None:
-        self.spark = spark
-        self.catalog = catalog
-        self.checkpoint = checkpoint
         self.folder = StateFolder(f"{checkpoint}/thalweg")
         self.position = load_position(self.folder)
-        self.program = Program(())
-        self.sinks: dict[str, Sink] = {}
-        self.schemas: dict[str, StructType] = {}
-        self.plans: dict[str, QueryPlan] = {}
-        self._is_first = True
+        self.log: deque[BatchRecord] = deque(maxlen=LOGGED_BATCHES)
+        self._spark = spark
+        self._catalog = catalog
+        self._served: dict[str, ServedQuery] = {}
+        self._waiting = WaitingRows(spark, self.folder.url)
+        self._is_first = True  # micro-batch of this process, which may have been tried by another one
+
+    @property
+    def program(self) -> Program:
+        """What runs: all queries but those that have failed or are paused."""
+        positions = self.position.queries
+        return Program(tuple(each.compiled for token, each in self._served.items() if positions[token].is_served))
+
+    def serve(self, queries: Mapping[str, ServedQuery], positions: Mapping[str, QueryPosition]) -> None:
+        """Serve these queries from the next micro-batch on."""
+        self._served = dict(queries)
+        self.position = replace(self.position, queries=dict(positions))
 
     def run(self, batch: DataFrame, number: int) -> None:
         """Run one micro-batch; does nothing if it was run before."""
         if number <= self.position.batch:
             return
-        streams = list(self.catalog.streams.values())
-        rows = shared_rows(batch, self.program, streams).persist()
+        before, program, clock = self.position, self.program, _Clock()
+        streams = list(self._catalog.streams.values())
+        rows = shared_rows(batch, program, streams).persist()
         try:
-            counts = count_panes(rows, self.program, streams)
-            before = self.position
-            latest = {name: max(time, before.latest.get(name, time)) for name, time in counts.latest.items()}
-            latest = {**before.latest, **latest}
-            panes = _with_panes(before.panes, counts)
-            endings, after = self._endings(latest, panes, counts)
-            waiting = self._waiting_rows(rows)
-            files = self._compute(endings, waiting, number)
-            self._deliver(files, number)
-            keep_from = {stream.name: self._keep_from(stream.name, after) for stream in streams}
-            segments = self._store(rows, counts, keep_from, number)
-            self.position = SessionPosition(
-                batch=number,
-                latest=latest,
-                queries=_with_results(after, files),
-                segments=segments,
-                panes=self._open_panes(panes, keep_from),
-            )
-            save_position(self.folder, self.position)
-            self._remove_old(before, number)
+            counts = count_panes(rows, program, streams)
+            clock.note("count")
+            latest = {
+                **before.latest,
+                **{name: max(found, before.latest.get(name, found)) for name, found in counts.latest.items()},
+            }
+            panes = together(before.panes, counts.panes)
+            endings, positions = self._endings(program, latest, panes, counts)
+            clock.note("plan")
+            files, failed = self._compute(endings, self._waiting.read(before.segments, rows), number)
+            clock.note("compute")
+            failed |= self._deliver(files, number)
+            clock.note("deliver")
+            positions = _with_results(positions, files, failed)
+            needed_after = keep_from(program, positions)
+            segments = self._waiting.write(rows, program, counts.latest, before.segments, needed_after, number)
+            clock.note("store")
         finally:
             rows.unpersist()
+        self.position = SessionPosition(number, latest, positions, segments, open_panes(panes, needed_after))
+        save_position(self.folder, self.position)
+        self._waiting.remove(before.segments, segments)
+        shutil.rmtree(self._results(number), ignore_errors=True)
+        clock.note("save")
         self._is_first = False
-
-    # ------------------------------------------------------------------------------------------- rounds
+        self._note(number, counts, clock, endings, files)
 
     def _endings(
-        self, latest: Mapping[str, int], panes: Mapping[str, Mapping[int, Pane]], counts: PaneCounts
+        self, program: Program, latest: Mapping[str, int], panes: Panes, counts: PaneCounts
     ) -> tuple[list[Ending], dict[str, QueryPosition]]:
         """The rounds of each query that end now, and where the queries stand when these are delivered."""
-        endings = []
-        after = dict(self.position.queries)
-        for query in self.program.queries:
-            at = self.position.queries[query.token]
-            if at.failed is not None or at.is_paused:
-                continue
-            at = replace(at, late=at.late + self._late(query, at, counts))
-            watermark = self._watermark(query, latest)
-            last = None if watermark is None else last_ended(watermark, query.query.window)
-            if last is not None and (at.delivered is None or last > at.delivered):
-                with_rows = self._rounds_with_rows(query, panes, at.delivered, last)
-                if with_rows:
-                    rounds = Rounds(with_rows[0], last, tuple(with_rows))
-                    endings.append(Ending(query, rounds, self.plans[query.token]))
-                    at = replace(at, rounds=at.rounds + len(with_rows))
-                at = replace(at, delivered=last)
-            after[query.token] = at
-        return endings, after
+        endings: list[Ending] = []
+        positions = dict(self.position.queries)
+        delays = {name: stream.delay for name, stream in self._catalog.streams.items()}
+        for query in program.queries:
+            position = positions[query.token]
+            position = replace(position, late=position.late + late_rows(query, counts.panes, position.delivered))
+            last = last_to_deliver(query, latest, delays)
+            if last is not None and (position.delivered is None or last > position.delivered):
+                numbers = rounds_with_rows(query, panes, position.delivered, last)
+                scheduler = self._served[query.token].scheduler
+                observed = [round_statistics(query, panes, number, {}, {}) for number in numbers]
+                endings += [
+                    Ending(query, rounds, plan) for plan, rounds in plans_of_rounds(scheduler, numbers, observed)
+                ]
+                position = replace(
+                    position, delivered=last, rounds=position.rounds + len(numbers), schedule=scheduler.save()
+                )
+            positions[query.token] = position
+        return endings, positions
 
-    def _watermark(self, query: ProgramQuery, latest: Mapping[str, int]) -> int | None:
-        """The time before which no more rows of any stream of a query come; None while a stream has none."""
-        sources = {each.source for each in query.streams}
-        if not sources <= latest.keys():
-            return None
-        return min(latest[name] - self.catalog.streams[name].delay for name in sources)
+    def _compute(self, endings: Sequence[Ending], rows: DataFrame, number: int) -> tuple[Files, dict[str, str]]:
+        """Write the results of all queries whose rounds end, in one job; returns files, and why queries failed.
 
-    def _rounds_with_rows(
-        self, query: ProgramQuery, panes: Mapping[str, Mapping[int, Pane]], delivered: int | None, last: int
-    ) -> list[int]:
-        window = query.query.window
-        found: set[int] = set()
-        for source in {each.source for each in query.streams}:
-            width = self.program.pane(source)
-            for pane in panes.get(source, {}):
-                time = pane * width
-                first = first_round(time, window) if delivered is None else max(first_round(time, window), delivered + 1)
-                found.update(range(first, min(last_round(time, window), last) + 1))
-        return sorted(found)
-
-    def _late(self, query: ProgramQuery, at: QueryPosition, counts: PaneCounts) -> int:
-        """How many rows came after a round of theirs was delivered."""
-        if at.delivered is None:
-            return 0
-        late = 0
-        for source in {each.source for each in query.streams}:
-            width = self.program.pane(source)
-            late += sum(
-                pane.rows
-                for number, pane in counts.panes.get(source, {}).items()
-                if first_round(number * width, query.query.window) <= at.delivered
-            )
-        return late
-
-    # ------------------------------------------------------------------------------------------- results
-
-    def _compute(self, endings: Sequence[Ending], rows: DataFrame, number: int) -> dict[str, list[tuple[str, int]]]:
-        """Write the results of all queries whose rounds end, in one job."""
+        If the job fails, each branch runs alone, and then each query of a branch that fails: so that a query's own
+        error is its own, and the others go on.
+        """
+        folder = self._results(number)
         if not endings:
-            return {}
-        folder = f"{self.folder.url}/results/{number}"
-        with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(folder)
+            return {}, {}
+        shutil.rmtree(folder, ignore_errors=True)
         Path(folder).mkdir(parents=True)
-        written = written_files(branches_of(endings), rows, self.catalog, folder).toArrow().to_pydict()
-        return {
-            token: [(f"{folder}/{file}", count) for file, count in files]
-            for token, files in files_by_query(written).items()
-        }
+        branches = branches_of(endings)
+        try:
+            return self._written(branches, rows, folder), {}
+        except Exception as error:  # noqa: BLE001 - whatever a user's query raises
+            if len(endings) == 1:
+                return {}, {endings[0].query.token: _reason(error)}
+        files: dict[str, list[tuple[str, int]]] = {}
+        failed: dict[str, str] = {}
+        for ending in endings:
+            try:
+                alone = self._written([(ending,)], rows, folder)
+            except Exception as error:  # noqa: BLE001 - as above
+                failed[ending.query.token] = _reason(error)
+            else:
+                for token, listed in alone.items():
+                    files.setdefault(token, []).extend(listed)
+        return {token: listed for token, listed in files.items() if token not in failed}, failed
 
-    def _deliver(self, files: Mapping[str, Sequence[tuple[str, int]]], number: int) -> None:
+    def _written(self, branches: Sequence[Sequence[Ending]], rows: DataFrame, folder: str) -> Files:
+        written = written_files(branches, rows, self._catalog, folder).toArrow().to_pydict()
+        found = files_by_query(written).items()
+        return {token: [(f"{folder}/{file}", count) for file, count in listed] for token, listed in found}
+
+    def _deliver(self, files: Files, number: int) -> dict[str, str]:
+        """Give each sink its files; returns why sinks failed."""
+        failed = {}
         for token, listed in files.items():
-            delivery = Delivery(
-                spark=self.spark,
-                number=number,
-                files=tuple(file for file, _ in listed),
-                schema=self.schemas[token],
-                may_be_repeated=self._is_first,
-            )
-            self.sinks[token].deliver(delivery)
+            query = self._served[token]
+            names = tuple(file for file, _ in listed)
+            try:
+                query.sink.deliver(Delivery(self._spark, number, names, query.schema, self._is_first))
+            except Exception as error:  # noqa: BLE001 - whatever a user's sink raises
+                failed[token] = _reason(error)
+        return failed
 
-    # ------------------------------------------------------------------------------------------- waiting rows
+    def _results(self, number: int) -> str:
+        return f"{self.folder.url}/results/{number}"
 
-    def _waiting_rows(self, rows: DataFrame) -> DataFrame:
-        """The rows of the micro-batch, and those of earlier ones that wait."""
-        if not self.position.segments:
-            return rows
-        stored = self.spark.read.parquet(*(f"{self.folder.url}/{each.folder}" for each in self.position.segments))
-        return rows.unionByName(stored, allowMissingColumns=True)
-
-    def _keep_from(self, stream: str, after: Mapping[str, QueryPosition]) -> int | None:
-        """The time after which rows of a stream are still needed; None for all of them."""
-        times = []
-        for query, _ in self.program.readers(stream):
-            at = after[query.token]
-            if at.failed is not None or at.is_paused:
-                continue
-            if at.delivered is None:
-                return None
-            times.append(bounds(at.delivered + 1, query.query.window)[0])
-        return min(times, default=1 << 62)
-
-    def _store(
-        self, rows: DataFrame, counts: PaneCounts, keep_from: Mapping[str, int | None], number: int
-    ) -> tuple[WaitingSegment, ...]:
-        """Write the rows of the micro-batch that are still needed to a segment; drop segments that nobody needs."""
-        kept = tuple(each for each in self.position.segments if _is_needed(each.latest, keep_from))
-        latest = {
-            stream: time for stream, time in counts.latest.items() if _is_needed({stream: time}, keep_from)
-        }
-        if not latest:
-            return kept
-        waiting = rows.where(self._is_waiting(keep_from))
-        if len(kept) >= MOST_SEGMENTS:
-            stored = self.spark.read.parquet(*(f"{self.folder.url}/{each.folder}" for each in kept))
-            stored = stored.where(self._is_waiting(keep_from, stored=True))
-            waiting = waiting.unionByName(stored, allowMissingColumns=True)
-            for each in kept:
-                latest = {name: max(time, latest.get(name, time)) for name, time in each.latest.items()} | {
-                    name: time for name, time in latest.items() if name not in each.latest
-                }
-            kept = ()
-        folder = f"segments/{number}"
-        waiting.write.mode("overwrite").parquet(f"{self.folder.url}/{folder}")
-        return (*kept, WaitingSegment(folder, latest))
-
-    def _is_waiting(self, keep_from: Mapping[str, int | None], *, stored: bool = False) -> Column:
-        from pyspark.sql import functions as f
-
-        conditions = []
-        for stream, time in keep_from.items():
-            if not self.program.readers(stream):
-                continue
-            condition = (f.col(STREAM) == stream) if stored else needed(self.program, stream)
-            conditions.append(condition if time is None else condition & (f.col(TIME) > time))
-        return reduce(lambda left, right: left | right, conditions, f.lit(False))  # noqa: FBT003
-
-    def _open_panes(
-        self, panes: Mapping[str, Mapping[int, Pane]], keep_from: Mapping[str, int | None]
-    ) -> dict[str, dict[int, tuple[int, Mapping[str, int]]]]:
-        found: dict[str, dict[int, tuple[int, Mapping[str, int]]]] = {}
-        for stream, numbered in panes.items():
-            time = keep_from.get(stream)
-            if not self.program.readers(stream):
-                continue
-            width = self.program.pane(stream)
-            found[stream] = {
-                number: (pane.rows, pane.kept)
-                for number, pane in numbered.items()
-                if time is None or number * width > time
-            }
-        return found
-
-    def _remove_old(self, before: SessionPosition, number: int) -> None:
-        """Remove what no position needs: results that sinks have taken, and segments of the position before."""
-        kept = {each.folder for each in self.position.segments}
-        for segment in before.segments:
-            if segment.folder not in kept:
-                shutil.rmtree(f"{self.folder.url}/{segment.folder}", ignore_errors=True)
-        shutil.rmtree(f"{self.folder.url}/results/{number}", ignore_errors=True)
-
-
-def _is_needed(latest: Mapping[str, int], keep_from: Mapping[str, int | None]) -> bool:
-    for stream, time in latest.items():
-        bound = keep_from.get(stream, 1 << 62)
-        if bound is None or time > bound:
-            return True
-    return False
-
-
-def _with_panes(
-    before: Mapping[str, Mapping[int, tuple[int, Mapping[str, int]]]], counts: PaneCounts
-) -> dict[str, dict[int, Pane]]:
-    """The panes that wait together with those of a micro-batch."""
-    panes = {stream: {number: Pane(*pane) for number, pane in numbered.items()} for stream, numbered in before.items()}
-    for stream, numbered in counts.panes.items():
-        own = panes.setdefault(stream, {})
-        for number, pane in numbered.items():
-            old = own.get(number, Pane(0, {}))
-            kept = {name: count + old.kept.get(name, 0) for name, count in pane.kept.items()}
-            own[number] = Pane(old.rows + pane.rows, kept)
-    return panes
+    def _note(self, number: int, counts: PaneCounts, clock: _Clock, endings: Sequence[Ending], files: Files) -> None:
+        served: dict[str, tuple[int, int]] = {}
+        for ending in endings:
+            token = ending.query.token
+            rounds = served.get(token, (0, 0))[0] + len(ending.rounds.numbers)
+            served[token] = (rounds, sum(count for _, count in files.get(token, ())))
+        rows = sum(pane.rows for ends in counts.panes.values() for pane in ends.values())
+        self.log.append(BatchRecord(number, rows, clock.seconds, served))
 
 
 def _with_results(
-    after: Mapping[str, QueryPosition], files: Mapping[str, Sequence[tuple[str, int]]]
+    positions: Mapping[str, QueryPosition], files: Files, failed: Mapping[str, str]
 ) -> dict[str, QueryPosition]:
+    """The positions with the rows that were delivered, and with the reasons of queries that failed."""
     return {
-        token: replace(at, rows=at.rows + sum(count for _, count in files.get(token, ())))
-        for token, at in after.items()
+        token: replace(
+            position,
+            rows=position.rows + (0 if token in failed else sum(count for _, count in files.get(token, ()))),
+            failed=failed.get(token, position.failed),
+        )
+        for token, position in positions.items()
     }
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, in one line."""
+    text = str(error).strip() or type(error).__name__
+    return text.partition("\n")[0][:500]

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.charts.plan import Aggregate, Join, MultiJoin, PlanNode, Project, Scan, Select
 from thalweg.spark.session.program import ProgramQuery
-from thalweg.spark.session.sources import STREAM, TIME, SharedStream, StaticTable, backticked
+from thalweg.spark.session.rows import holds
+from thalweg.spark.session.sources import TIME, SharedStream, StaticTable, backticked, divided_up
 from thalweg.sql.query import Input, RoundWindow
+from thalweg.sql.rounds import bounds
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -28,11 +30,25 @@ HAVING = "thalweg:having"
 
 @dataclass(frozen=True)
 class Rounds:
-    """The rounds of a query that are computed: from the first to the last, and which of them have rows."""
+    """The rounds of a query that one plan computes, all of which have rows."""
 
-    first: int
-    last: int
-    with_rows: tuple[int, ...]
+    numbers: tuple[int, ...]
+
+    @property
+    def first(self) -> int:
+        """The first round."""
+        return self.numbers[0]
+
+    @property
+    def last(self) -> int:
+        """The last round."""
+        return self.numbers[-1]
+
+    def hold(self, number: Column) -> Column:
+        """Whether a number is one of a round."""
+        if len(self.numbers) == self.last - self.first + 1:
+            return number.between(self.first, self.last)
+        return number.isin(*self.numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,23 +61,29 @@ class Catalog:
 
 
 def input_rows(
-    rows: DataFrame, stream: SharedStream, read: Input, window: RoundWindow, rounds: Rounds, keep: Column | None, extra: Sequence[str] = ()
+    rows: DataFrame,
+    stream: SharedStream,
+    read: Input,
+    window: RoundWindow,
+    rounds: Rounds,
+    keep: Column,
+    others: Sequence[str] = (),
 ) -> DataFrame:
-    """The rows of an input with the number of their round, once for each of their rounds."""
+    """The rows of an input that are kept, with the number of their round, once for each of their rounds."""
     from pyspark.sql import functions as f
 
-    chosen = rows.where((f.col(STREAM) == stream.name) if keep is None else (f.col(STREAM) == stream.name) & keep)
-    first = f.expr(f"-((-{TIME}) div {window.slide}L)")
+    begin, end = bounds(rounds.first, window)[0], bounds(rounds.last, window)[1]
+    chosen = rows.where(keep & (f.col(TIME) > begin) & (f.col(TIME) <= end))
+    first = f.expr(divided_up(TIME, f"{window.slide}L"))
     if window.length == window.slide:
         number = first
     else:
-        last = f.expr(f"-((-({TIME} + {window.length}L)) div {window.slide}L) - 1")
-        number = f.explode(f.sequence(f.greatest(first, f.lit(rounds.first)), last))
-        begin, end = rounds.first * window.slide - window.length, rounds.last * window.slide
-        chosen = chosen.where((f.col(TIME) > begin) & (f.col(TIME) <= end))
+        number = f.explode(
+            f.sequence(first, f.expr(divided_up(f"{TIME} + {window.length}L", f"{window.slide}L") + " - 1"))
+        )
     columns = [f.col(backticked(stream.stored_name(name))).alias(name) for name in read.columns]
-    numbered = chosen.select(number.alias(ROUND), *columns, *map(backticked, extra))
-    return numbered.where(f.col(backticked(ROUND)).between(rounds.first, rounds.last)).alias(read.alias)
+    numbered = chosen.select(number.alias(ROUND), *columns, *map(backticked, others))
+    return numbered.where(rounds.hold(f.col(backticked(ROUND)))).alias(read.alias)
 
 
 class QueryLowering:
@@ -89,7 +111,10 @@ class QueryLowering:
         keys = [f.expr(key.sql) for key in query.group_by]
         having = [] if query.having is None else [f.expr(query.having.sql).alias(HAVING)]
         grouped = joined.groupBy(number.alias(ROUND), *keys).agg(*outputs, *having)
-        grouped = grouped.select(*(f.col(backticked(name)) for name in [ROUND, *(output.name for output in query.outputs)]), *([f.col(backticked(HAVING))] if having else []))  # noqa: E501
+        grouped = grouped.select(
+            *(f.col(backticked(name)) for name in [ROUND, *(output.name for output in query.outputs)]),
+            *([f.col(backticked(HAVING))] if having else []),
+        )  # noqa: E501
         if not query.group_by:
             grouped = self._with_empty_rounds(grouped, joined, [*outputs, *having])
         if having:
@@ -101,7 +126,7 @@ class QueryLowering:
         from pyspark.sql import functions as f
 
         spark = self._rows.sparkSession
-        numbers = spark.createDataFrame([(number,) for number in self._rounds.with_rows], f"`{ROUND}` bigint")
+        numbers = spark.createDataFrame([(number,) for number in self._rounds.numbers], f"`{ROUND}` bigint")
         empty = numbers.join(grouped.select(backticked(ROUND)), ROUND, "left_anti").crossJoin(
             joined.where(f.lit(False)).agg(*outputs)  # noqa: FBT003
         )
@@ -131,11 +156,8 @@ class QueryLowering:
 
     def _input(self, read: Input) -> DataFrame:
         """The rows of an input that all its selections keep."""
-        from pyspark.sql import functions as f
-
         if read.is_stream:
-            keeps = [f.col(backticked(condition.column)) for condition in self._query.keeps[read.alias]]
-            keep = reduce(operator.and_, keeps) if keeps else None
+            keep = holds(self._query.conjunctions[read.alias])
             stream = self._catalog.streams[read.source]
             frame = input_rows(self._rows, stream, read, self._query.query.window, self._rounds, keep)
         else:

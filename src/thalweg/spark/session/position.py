@@ -13,6 +13,7 @@ from typing import Any
 
 from thalweg.sealed import SavedStateError, load_json, seal, unseal
 from thalweg.spark.folder import StateFolder
+from thalweg.spark.session.rows import Pane, Panes
 
 KIND, VERSION = "session position", 1
 PREFIX = "position-"
@@ -30,7 +31,12 @@ class QueryPosition:
     late: int = 0
     failed: str | None = None
     is_paused: bool = False
-    schedule: Mapping[str, Any] | None = None
+    schedule: Mapping[str, Any] | None = None  # what its scheduler has learnt
+
+    @property
+    def is_served(self) -> bool:
+        """Whether its rounds are computed."""
+        return self.failed is None and not self.is_paused
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,7 @@ class SessionPosition:
     latest: Mapping[str, int] = field(default_factory=dict)  # event time of each stream
     queries: Mapping[str, QueryPosition] = field(default_factory=dict)  # by token
     segments: tuple[WaitingSegment, ...] = ()
-    panes: Mapping[str, Mapping[int, tuple[int, Mapping[str, int]]]] = field(default_factory=dict)  # that wait
+    panes: Panes = field(default_factory=dict)  # with rows that wait
 
     def to_bytes(self) -> bytes:
         """The file's content."""
@@ -67,8 +73,8 @@ class SessionPosition:
                 queries={token: QueryPosition(**each) for token, each in values["queries"].items()},
                 segments=tuple(WaitingSegment(**each) for each in values["segments"]),
                 panes={
-                    stream: {int(number): (pane[0], dict(pane[1])) for number, pane in panes.items()}
-                    for stream, panes in values["panes"].items()
+                    stream: {int(end): Pane(**pane) for end, pane in ends.items()}
+                    for stream, ends in values["panes"].items()
                 },
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:

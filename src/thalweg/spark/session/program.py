@@ -36,6 +36,19 @@ class SharedCondition:
 
 
 @dataclass(frozen=True)
+class Conjunction:
+    """Shared conditions on the rows of a stream that all have to be true."""
+
+    stream: str
+    columns: tuple[str, ...]
+
+    @cached_property
+    def name(self) -> str:
+        """A name for it, by its content."""
+        return "all:" + short_digest([self.stream, *sorted(self.columns)])
+
+
+@dataclass(frozen=True)
 class ProgramQuery:
     """A query of the program under its token; `keeps` has the shared conditions of each of its inputs."""
 
@@ -48,6 +61,14 @@ class ProgramQuery:
     def streams(self) -> tuple[Input, ...]:
         """The inputs that are streams."""
         return tuple(each for each in self.query.inputs if each.is_stream)
+
+    @cached_property
+    def conjunctions(self) -> Mapping[str, Conjunction]:
+        """For each stream among its inputs, the shared conditions together."""
+        return {
+            each.alias: Conjunction(each.source, tuple(condition.column for condition in self.keeps[each.alias]))
+            for each in self.streams
+        }
 
     @cached_property
     def is_plain(self) -> bool:
@@ -68,9 +89,21 @@ class Program:
         found = (each for query in self.queries for conditions in query.keeps.values() for each in conditions)
         return tuple(dict.fromkeys(found))
 
+    @cached_property
+    def conjunctions(self) -> tuple[Conjunction, ...]:
+        """All conjunctions of shared conditions, each once."""
+        found = {each.name: each for query in self.queries for each in query.conjunctions.values()}
+        return tuple(found.values())
+
     def columns(self, stream: SharedStream) -> tuple[str, ...]:
         """The columns of a stream that some query reads."""
-        read = {name for query in self.queries for each in query.streams if each.source == stream.name for name in each.columns}
+        read = {
+            name
+            for query in self.queries
+            for each in query.streams
+            if each.source == stream.name
+            for name in each.columns
+        }
         return tuple(name for name in stream.frame.columns if name in read)
 
     def readers(self, stream: str) -> list[tuple[ProgramQuery, Input]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from thalweg.spark.session.program import Program
-from thalweg.spark.session.sources import STREAM, TIME, SharedStream, backticked
+from thalweg.spark.session.program import Conjunction, Program
+from thalweg.spark.session.sources import STREAM, TIME, SharedStream, backticked, divided_up
 from thalweg.sql.rename import with_columns_renamed
 
 if TYPE_CHECKING:
@@ -18,31 +18,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pane:
-    """How many rows of a stream have a time in one pane, and how many of these each shared condition keeps.
+    """How many rows of a stream have a time in (end - width, end], and how many of these each conjunction keeps."""
 
-    Pane number p of width w holds the times ((p - 1) * w, p * w].
-    """
-
+    width: int
     rows: int
-    kept: Mapping[str, int]  # by the name of the condition's column
+    kept: Mapping[str, int] = field(default_factory=dict)  # by the name of the conjunction
+
+    def __add__(self, other: Pane) -> Pane:
+        kept = {name: count + self.kept.get(name, 0) for name, count in other.kept.items()}
+        return Pane(other.width, self.rows + other.rows, {**self.kept, **kept})
+
+
+Panes = Mapping[str, Mapping[int, Pane]]  # by stream and end
 
 
 @dataclass(frozen=True)
 class PaneCounts:
-    """What a micro-batch brought: panes by stream and number, and the latest time of each stream."""
+    """What a micro-batch brought."""
 
-    panes: Mapping[str, Mapping[int, Pane]]
-    latest: Mapping[str, int]
-    timeless: Mapping[str, int]  # rows without an event time
+    panes: Panes
+    latest: Mapping[str, int]  # time of each stream
+    timeless: Mapping[str, int]  # rows of each stream without an event time
 
 
 def shared_rows(batch: DataFrame, program: Program, streams: Sequence[SharedStream]) -> DataFrame:
     """The columns that some query reads, and a column for each shared condition; FALSE where it is NULL."""
     from pyspark.sql import functions as f
 
-    stored = {
-        stream.name: {name: stream.stored_name(name) for name in stream.frame.columns} for stream in streams
-    }
+    stored = {stream.name: {name: stream.stored_name(name) for name in stream.frame.columns} for stream in streams}
     columns = [backticked(stored[stream.name][name]) for stream in streams for name in program.columns(stream)]
     conditions = [
         f.coalesce(
@@ -54,32 +57,31 @@ def shared_rows(batch: DataFrame, program: Program, streams: Sequence[SharedStre
     return batch.select(STREAM, TIME, *columns, *conditions)
 
 
-def needed(program: Program, stream: str) -> Column:
-    """Whether some query needs a row of a stream."""
+def holds(conjunction: Conjunction) -> Column:
+    """Whether a row is of the conjunction's stream, and all its conditions are true."""
     from pyspark.sql import functions as f
 
-    readers = program.readers(stream)
-    chosen = [reduce(operator.and_, [f.lit(True), *(f.col(backticked(each.column)) for each in query.keeps[alias.alias])]) for query, alias in readers]  # noqa: E501, FBT003
-    return (f.col(STREAM) == stream) & reduce(operator.or_, chosen, f.lit(False))  # noqa: FBT003
+    conditions = [f.col(backticked(column)) for column in conjunction.columns]
+    return reduce(operator.and_, [f.col(STREAM) == conjunction.stream, *conditions])
 
 
 def count_panes(rows: DataFrame, program: Program, streams: Sequence[SharedStream]) -> PaneCounts:
     """Count the rows of a micro-batch by stream and pane, in one job."""
     from pyspark.sql import functions as f
 
+    widths = {stream.name: program.pane(stream.name) for stream in streams if program.readers(stream.name)}
     width = reduce(
-        lambda otherwise, stream: f.when(f.col(STREAM) == stream.name, f.lit(program.pane(stream.name))).otherwise(otherwise),
-        [stream for stream in streams if program.readers(stream.name)],
+        lambda otherwise, name: f.when(f.col(STREAM) == name, f.lit(widths[name])).otherwise(otherwise),
+        widths,
         f.lit(1 << 40),
     )
-    pane = f.expr(f"-((-{TIME}) div width)")
     counted = (
         rows.withColumn("width", width)
-        .groupBy(STREAM, pane.alias("pane"))
+        .groupBy(STREAM, f.expr(divided_up(TIME, "width")).alias("pane"))
         .agg(
             f.count("*").alias("rows"),
             f.max(TIME).alias("latest"),
-            *(f.count_if(f.col(backticked(each.column))).alias(each.column) for each in program.conditions),
+            *(f.count_if(holds(conjunction)).alias(conjunction.name) for conjunction in program.conjunctions),
         )
         .toArrow()
         .to_pylist()
@@ -92,7 +94,18 @@ def count_panes(rows: DataFrame, program: Program, streams: Sequence[SharedStrea
         if row["pane"] is None:
             timeless[stream] = row["rows"]
             continue
-        own = {each.column: row[each.column] for each in program.conditions if each.stream == stream}
-        panes[stream][row["pane"]] = Pane(row["rows"], own)
         latest[stream] = max(latest.get(stream, row["latest"]), row["latest"])
+        if stream in widths:
+            kept = {each.name: row[each.name] for each in program.conjunctions if each.stream == stream}
+            panes[stream][row["pane"] * widths[stream]] = Pane(widths[stream], row["rows"], kept)
     return PaneCounts(panes, latest, timeless)
+
+
+def together(before: Panes, new: Panes) -> dict[str, dict[int, Pane]]:
+    """The panes that wait, with those of a micro-batch."""
+    panes = {stream: dict(ends) for stream, ends in before.items()}
+    for stream, ends in new.items():
+        own = panes.setdefault(stream, {})
+        for end, pane in ends.items():
+            own[end] = own[end] + pane if end in own else pane
+    return panes

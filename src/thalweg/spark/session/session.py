@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from thalweg.charts import plan_space
+from thalweg.charts import TupleRates, Weights, plan_space
 from thalweg.charts.candidates import PlanChoice
+from thalweg.sealed import SavedStateError
 from thalweg.spark.filters.predicates.function import FunctionPredicate
 from thalweg.spark.joins.text import microseconds
-from thalweg.spark.session.engine import SessionEngine
+from thalweg.spark.session.engine import ServedQuery, SessionEngine
 from thalweg.spark.session.lower import ROUND, Catalog, QueryLowering, Rounds
-from thalweg.spark.session.position import QueryPosition, SessionPosition
+from thalweg.spark.session.position import QueryPosition
 from thalweg.spark.session.program import Program, ProgramQuery, program_query
 from thalweg.spark.session.rows import shared_rows
+from thalweg.spark.session.schedules import scheduler_of
 from thalweg.spark.session.sinks import FolderSink, FunctionSink, MemorySink, Sink, WriterSink
-from thalweg.spark.session.sources import SharedStream, StaticTable, all_streams, backticked
+from thalweg.spark.session.sources import SharedStream, StaticTable, all_streams
 from thalweg.spark.session.worker.result_files import ROUND_COLUMNS
 from thalweg.sql.parse import parse_query
+from thalweg.sql.rounds import first_unseen
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +56,9 @@ class Session:
 
     def __init__(self, spark: SparkSession, *, checkpoint: str | os.PathLike[str]) -> None:
         if not hasattr(spark, "_jsparkSession"):
-            raise TypeError("tw.Session needs a classic Spark session: with Spark Connect run each query with tw.stream")
+            raise TypeError(
+                "tw.Session needs a classic Spark session: with Spark Connect run each query with tw.stream"
+            )
         self.spark = spark
         self.checkpoint = os.path.abspath(os.path.expanduser(os.fspath(checkpoint)))  # noqa: PTH100, PTH111
         self._streams: dict[str, SharedStream] = {}
@@ -99,6 +105,9 @@ class Session:
         *,
         name: str | None = None,
         to: Sink | str | os.PathLike[str] | Callable[[DataFrame, int], Any] | None = None,
+        rate_weight: float = 0.4,
+        memory_weight: float = 0.6,
+        partitions: int = 10,
     ) -> StandingQuery:
         """Add a standing query; results of a round are delivered once, after the watermark has passed its end.
 
@@ -112,7 +121,9 @@ class Session:
             token = f"{parsed.digest}-{taken[parsed.digest] + 1}"
             compiled = program_query(token, parsed, list(self._streams.values()))
             schema = self._schema(compiled)
-            query = StandingQuery(self, compiled, name or f"query {len(self._queries) + 1}", as_sink(to), schema)
+            weights = Weights(rate_weight, memory_weight)
+            called = name or f"query {len(self._queries) + 1}"
+            query = StandingQuery(self, compiled, called, as_sink(to), schema, weights, partitions)
             self._queries[token] = query
         return query
 
@@ -132,24 +143,13 @@ class Session:
         """Start; `trigger` is what Spark's ``DataStreamWriter.trigger`` takes."""
         self._refuse_if_running("start")
         if not self._queries:
-            raise ValueError("a session needs a query before it starts: session.query('SELECT ... WINDOW [10 seconds]')")
-        catalog = self._catalog()
-        engine = SessionEngine(self.spark, catalog, self.checkpoint)
-        engine.program = Program(tuple(query.compiled for query in self._queries.values()))
-        positions = {}
-        for token, query in self._queries.items():
-            query.sink.claim(self.spark, f"{self.checkpoint}/thalweg/sinks/{token}")
-            engine.sinks[token] = query.sink
-            engine.schemas[token] = query.schema
-            engine.plans[token] = query.first_plan()
-            positions[token] = engine.position.queries.get(token) or QueryPosition(query.compiled.query.digest)
-        engine.position = SessionPosition(
-            engine.position.batch,
-            engine.position.latest,
-            positions,
-            engine.position.segments,
-            engine.position.panes,
-        )
+            raise ValueError(
+                "a session needs a query before it starts: session.query('SELECT ... WINDOW [10 seconds]')"
+            )
+        engine = SessionEngine(self.spark, self._catalog(), self.checkpoint)
+        for query in self._queries.values():
+            query.sink.claim(self.spark, f"{self.checkpoint}/thalweg/sinks/{query.compiled.token}")
+        self._serve(engine)
         self._engine = engine
         writer = (
             all_streams(list(self._streams.values()))
@@ -172,6 +172,15 @@ class Session:
 
     # ------------------------------------------------------------------------------------------- inside
 
+    def _serve(self, engine: SessionEngine) -> None:
+        """Tell an engine which queries there are, and where each of them stands."""
+        served, positions = {}, {}
+        for token, query in self._queries.items():
+            known = engine.position.queries.get(token)
+            positions[token] = known or query.first_position(engine.position.latest)
+            served[token] = query.served(positions[token])
+        engine.serve(served, positions)
+
     def _catalog(self) -> Catalog:
         return Catalog(dict(self._streams), dict(self._tables), dict(self._predicates))
 
@@ -183,7 +192,7 @@ class Session:
         batch = all_streams(streams)
         empty = self.spark.createDataFrame([], batch.schema)
         rows = shared_rows(empty, Program((compiled,)), streams)
-        lowering = QueryLowering(compiled, rows, self._catalog(), Rounds(0, 0, ()))
+        lowering = QueryLowering(compiled, rows, self._catalog(), Rounds((0,)))
         found = lowering.results(first_plan(compiled).root).drop(ROUND).schema
         bounds = [StructField(name, TimestampType(), nullable=False) for name in ROUND_COLUMNS]
         return StructType([*bounds, *found.fields])
@@ -204,17 +213,36 @@ class StandingQuery:
     """A query of a session."""
 
     def __init__(
-        self, session: Session, compiled: ProgramQuery, name: str, sink: Sink, schema: StructType
+        self,
+        session: Session,
+        compiled: ProgramQuery,
+        name: str,
+        sink: Sink,
+        schema: StructType,
+        weights: Weights,
+        partitions: int,
     ) -> None:
         self.name = name
         self.compiled = compiled
         self.sink = sink
         self.schema = schema
+        self.weights = weights
+        self.partitions = partitions
         self._session = session
 
-    def first_plan(self) -> Any:  # noqa: ANN401
-        """The plan of the first round."""
-        return first_plan(self.compiled)
+    def first_position(self, latest: Mapping[str, int]) -> QueryPosition:
+        """Where the query stands at first: its first round is the first of which no row has come yet."""
+        known = [latest[each.source] for each in self.compiled.streams if each.source in latest]
+        delivered = first_unseen(max(known), self.compiled.query.window) - 1 if known else None
+        return QueryPosition(self.compiled.query.digest, delivered)
+
+    def served(self, position: QueryPosition) -> ServedQuery:
+        """The query as the engine serves it, with what its scheduler had learnt."""
+        scheduler = scheduler_of(self.compiled, self.weights, self.partitions, TupleRates())
+        if position.schedule is not None:
+            with contextlib.suppress(SavedStateError):  # of other plans: it learns anew
+                scheduler.load(position.schedule)
+        return ServedQuery(self.compiled, self.sink, self.schema, scheduler)
 
     def results(self) -> pa.Table | None:
         """The results so far, of a query that keeps them in memory."""

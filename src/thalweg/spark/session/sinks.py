@@ -72,7 +72,9 @@ class MemorySink(Sink):
 class FolderSink(Sink):
     """Writes results to a folder of files, each exactly once."""
 
-    def __init__(self, path: str | os.PathLike[str], file_format: str = "parquet", options: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], file_format: str = "parquet", options: Mapping[str, str] | None = None
+    ) -> None:
         self.path = os.path.expanduser(os.fspath(path)).rstrip("/")  # noqa: PTH111 - may be a URL
         self._format = file_format
         self._options = dict(options or {})
@@ -119,5 +121,3 @@ class FunctionSink(Sink):
     def deliver(self, delivery: Delivery) -> None:
         """Call the function."""
         self._function(delivery.frame(), delivery.number)
-
-

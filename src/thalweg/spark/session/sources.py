@@ -75,6 +75,15 @@ def backticked(name: str) -> str:
     return "`{}`".format(name.replace("`", "``"))
 
 
+def divided_up(dividend: str, divisor: str) -> str:
+    """The text of a division of two whole numbers that rounds up; Spark's `div` rounds towards zero.
+
+    >>> divided_up("time", "20L")
+    '((time) + pmod(-(time), 20L)) div 20L'
+    """
+    return f"(({dividend}) + pmod(-({dividend}), {divisor})) div {divisor}"
+
+
 def all_streams(streams: Sequence[SharedStream]) -> DataFrame:
     """The rows of all streams in one streaming DataFrame; the columns of the other streams are NULL."""
     from pyspark.sql import functions as f

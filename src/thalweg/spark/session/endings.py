@@ -1,0 +1,59 @@
+"""Which rounds of a query end, by the watermarks of its streams and the panes that have rows. Plain arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from thalweg.spark.session.program import ProgramQuery
+from thalweg.spark.session.rows import Pane, Panes
+from thalweg.sql.query import RoundWindow
+from thalweg.sql.rounds import bounds, first_round, last_ended, last_round
+
+
+def watermark(query: ProgramQuery, latest: Mapping[str, int], delays: Mapping[str, int]) -> int | None:
+    """The time before which no more rows of any stream of a query come; None while one of them has no row."""
+    sources = {each.source for each in query.streams}
+    return min(latest[name] - delays[name] for name in sources) if sources <= latest.keys() else None
+
+
+def last_to_deliver(query: ProgramQuery, latest: Mapping[str, int], delays: Mapping[str, int]) -> int | None:
+    """The last round of a query that has ended; None if none can have."""
+    time = watermark(query, latest, delays)
+    return None if time is None else last_ended(time, query.query.window)
+
+
+def rounds_with_rows(query: ProgramQuery, panes: Panes, delivered: int | None, last: int) -> tuple[int, ...]:
+    """The rounds after `delivered` and up to `last` in which some stream of the query has rows."""
+    window = query.query.window
+    found: set[int] = set()
+    for end in {end for each in query.streams for end, _ in _own_panes(panes.get(each.source, {}), window)}:
+        first = first_round(end, window) if delivered is None else max(first_round(end, window), delivered + 1)
+        found.update(range(first, min(last_round(end, window), last) + 1))
+    return tuple(sorted(found))
+
+
+def rows_in_round(panes: Mapping[int, Pane], number: int, window: RoundWindow, conjunction: str) -> tuple[int, int]:
+    """How many rows of a stream are in a round, and how many of these a conjunction keeps."""
+    begin, end = bounds(number, window)
+    inside = [pane for time, pane in _own_panes(panes, window) if begin < time <= end]
+    return sum(pane.rows for pane in inside), sum(pane.kept.get(conjunction, 0) for pane in inside)
+
+
+def late_rows(query: ProgramQuery, new: Panes, delivered: int | None) -> int:
+    """How many rows of a micro-batch came after a round of theirs was delivered."""
+    if delivered is None:
+        return 0
+    window = query.query.window
+    return sum(
+        pane.rows
+        for source in {each.source for each in query.streams}
+        for end, pane in new.get(source, {}).items()
+        if first_round(end, window) <= delivered
+    )
+
+
+def _own_panes(panes: Mapping[int, Pane], window: RoundWindow) -> Iterator[tuple[int, Pane]]:
+    """The panes that lie within rounds of a window: rows that came before the query have wider ones, perhaps."""
+    for end, pane in panes.items():
+        if window.slide % pane.width == 0 and window.length % pane.width == 0:
+            yield end, pane

@@ -1,0 +1,52 @@
+"""The plans of each query, round by round: what a round's panes say of rates and selectivities goes to its scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from thalweg.charts import ByChart, CostModel, PlanCosts, PlanScheduler, TupleRates, Weights, plan_space
+from thalweg.charts.plan import QueryPlan
+from thalweg.charts.statistics import RoundStatistics
+from thalweg.spark.session.endings import rows_in_round
+from thalweg.spark.session.lower import Rounds
+from thalweg.spark.session.program import ProgramQuery
+from thalweg.spark.session.rows import Panes
+
+MICROSECONDS = 1e6  # in a second
+
+
+def scheduler_of(query: ProgramQuery, weights: Weights, parts: int, rates: TupleRates) -> PlanScheduler:
+    """A scheduler for the plans of a query."""
+    model = CostModel(window=query.query.window.length / MICROSECONDS, tuple_rates=rates)
+    return ByChart(PlanCosts(plan_space(query.query), model, weights), parts=parts)
+
+
+def round_statistics(
+    query: ProgramQuery,
+    panes: Panes,
+    number: int,
+    join_selectivities: Mapping[str, float],
+    table_sizes: Mapping[str, float],
+) -> RoundStatistics:
+    """What was observed in a round."""
+    window = query.query.window
+    rates, selectivities = {}, {}
+    for each in query.streams:
+        conjunction = query.conjunctions[each.alias]
+        rows, kept = rows_in_round(panes.get(each.source, {}), number, window, conjunction.name)
+        rates[each.alias] = rows / (window.length / MICROSECONDS)
+        if rows:
+            selectivities[each.alias] = kept / rows
+    return RoundStatistics(rates, selectivities, join_selectivities, table_sizes)
+
+
+def plans_of_rounds(
+    scheduler: PlanScheduler, numbers: Sequence[int], statistics: Sequence[RoundStatistics]
+) -> list[tuple[QueryPlan, Rounds]]:
+    """The plan of each round, chosen by the rounds before it; rounds whose plans Spark runs alike come together."""
+    chosen: dict[object, tuple[QueryPlan, list[int]]] = {}
+    for number, observed in zip(numbers, statistics, strict=True):
+        plan = scheduler.choose(observed)
+        scheduler.observe(observed)
+        chosen.setdefault(plan.root.runs_alike, (plan, []))[1].append(number)
+    return [(plan, Rounds(tuple(each))) for plan, each in chosen.values()]
