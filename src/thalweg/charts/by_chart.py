@@ -76,11 +76,9 @@ class ByChart(PlanScheduler):
             self._build(expected)
 
     def _rebuild(self) -> None:
-        """Build the charts again; the regions of the last round mean nothing in them, so no move is counted."""
         expected = self.estimates.expected
         if self._ranges and expected:
             self._build(expected)
-            self._last_regions = None
 
     def _build(self, expected: RoundStatistics) -> None:
         self.builds += 1
@@ -92,9 +90,8 @@ class ByChart(PlanScheduler):
         own = {"parts": self.parts, "ranges": ranges, "extensions": self.extensions, "builds": self.builds}
         return {**super().save(), **own}
 
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Take up a saved state, and build its charts."""
-        super().load(state)
+    def _load(self, state: Mapping[str, Any]) -> None:
+        super()._load(state)
         self.parts, self.extensions, self.builds = state["parts"], state["extensions"], state["builds"] - 1
         expected = self.estimates.expected
         if expected:

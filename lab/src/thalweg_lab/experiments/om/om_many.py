@@ -22,14 +22,14 @@ def settings(quick: bool) -> list[Setting]:  # noqa: FBT001 - the signature of e
 def measure(setting: Setting) -> list[Row]:
     """A row for each query: fidelity, and the longest time between two turns, in turns of any query."""
     from thalweg.charts import ByChart
-    from thalweg_lab.experiments.om.contest import JOIN, SINGLE, observed, plan_costs
+    from thalweg_lab.experiments.om.contest import JOIN, SINGLE, drawn, plan_costs
 
     first = 100 * setting["seed"]
     queries = [
-        (SINGLE, observed(SINGLE, VARIATION, first + number, selectivity=selectivity))
+        (SINGLE, drawn(SINGLE, VARIATION, first + number, selectivity=selectivity))
         for number, selectivity in enumerate(SELECTIVITIES)
     ]
-    queries += [(JOIN, observed(JOIN, VARIATION, first + 50 + number)) for number in range(JOINS)]
+    queries += [(JOIN, drawn(JOIN, VARIATION, first + 50 + number)) for number in range(JOINS)]
     schedulers = [ByChart(plan_costs(kind)) for kind, _ in queries]
     waiting = deque(range(len(queries)))
     last_turn, longest = [0] * len(queries), [0] * len(queries)
@@ -40,7 +40,7 @@ def measure(setting: Setting) -> list[Row]:
         last_turn[query] = turn
         number = scheduler.counts.rounds
         scheduler.choose()
-        scheduler.observe(rounds[number])
+        scheduler.observe(rounds[number].observed)
         waiting.append(query)
     return [
         {
