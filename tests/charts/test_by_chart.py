@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from thalweg.charts import ByChart, CostModel, PlanCosts, RoundStatistics, Weights, plan_space
-from thalweg_lab.experiments.om.queries import q1, q2
+from thalweg_lab.experiments.om.queries import q1, q2, query
 
 COSTS = PlanCosts(plan_space(q1()), CostModel(1.0, projected_sizes={"TCP": 0.5}), Weights())
 
@@ -75,6 +75,22 @@ def test_more_parts_and_other_weights_build_the_chart_anew_without_a_move() -> N
     assert one.charts.by_alias["TCP"].parts == 40
     assert one.builds == 3
     assert "m" not in run(one, single(0.4))
+
+
+def test_a_query_with_one_plan_has_no_charts_to_build_again() -> None:
+    costs = PlanCosts(plan_space(query(["T.a"], ["T.a"])), CostModel(1.0), Weights())
+    one = ByChart(costs)
+    assert run(one, *(RoundStatistics({"T": rate}) for rate in (1.0, 100.0, 5.0))) == "h h h"
+    assert (one.builds, one.counts.moves) == (1, 0)
+
+
+def test_the_number_of_parts_is_checked_before_anything_is_built() -> None:
+    with pytest.raises(ValueError, match="a dimension has at least 1 part, not 0"):
+        ByChart(COSTS, parts=0)
+    one = ByChart(COSTS)
+    with pytest.raises(ValueError, match="a dimension has at least 1 part, not -1"):
+        one.divide(-1)
+    assert one.parts == 10
 
 
 def test_finer_charts_are_right_more_often() -> None:

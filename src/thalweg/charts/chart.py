@@ -135,10 +135,16 @@ def bounded_parts(parts: int, dimensions: int) -> int:
     >>> [bounded_parts(40, dimensions) for dimensions in (2, 3, 4, 6)]
     [40, 40, 15, 6]
     """
-    if parts < 1:
-        raise ValueError(f"a dimension has at least 1 part, not {parts}")
+    parts = checked_parts(parts)
     while parts**dimensions > MOST_REGIONS:
         parts -= 1
+    return parts
+
+
+def checked_parts(parts: int) -> int:
+    """The number of parts, if a dimension can have so many."""
+    if parts < 1:
+        raise ValueError(f"a dimension has at least 1 part, not {parts}")
     return parts
 
 

@@ -55,13 +55,21 @@ def measure(setting: Setting) -> list[Row]:
     ]
 
 
+def _fidelity(rows: list[Row], number: int) -> float:
+    return mean(float(row["fidelity"]) for row in rows if row["number"] == number)
+
+
 def judge(rows: list[Row]) -> list[Result]:
     """Fidelity of both kinds of queries, and that nobody waits for more than one turn of all others."""
     queries = len({row["number"] for row in rows})
-    results = [
-        at_least(f"{kind} queries", "fidelity", mean(row["fidelity"] for row in rows if row["query"] == kind), bound)
-        for kind, bound in FIDELITY.items()
-    ]
+    results = []
+    for kind, bound in FIDELITY.items():
+        of = {
+            number: _fidelity(rows, number)
+            for number in sorted({row["number"] for row in rows if row["query"] == kind})
+        }
+        listed = ", ".join(f"query {number}: {fidelity:.1%}" for number, fidelity in of.items())
+        results.append(at_least(f"{kind} queries", "fidelity", mean(of.values()), bound, listed))
     waits = [row["longest_wait"] for row in rows]
     return [*results, exactly("all queries", "turns between two rounds of a query, most", max(waits), queries)]
 
