@@ -106,6 +106,17 @@ def test_the_state_of_another_query_or_scheduler_is_refused(kind: type[PlanSched
 
 
 @every_scheduler
+@pytest.mark.parametrize("damage", [{"weights": {"rate": -1}}, {"last": [1]}, {"estimates": {}}, {"counts": None}])
+def test_a_state_that_was_not_saved_by_a_scheduler_is_refused(
+    kind: type[PlanScheduler], damage: dict[str, object]
+) -> None:
+    one = kind(Q1)
+    run(one, rounds(Q1, 3))
+    with pytest.raises(SavedStateError, match="the saved schedule of plans is not what Thalweg writes"):
+        kind(Q1).load({**one.save(), **damage})
+
+
+@every_scheduler
 def test_weights_can_change_between_rounds(kind: type[PlanScheduler]) -> None:
     one = kind(Q1)
     run(one, rounds(Q1, 10))

@@ -1,7 +1,35 @@
 """Which whole plan to run in the next round, by selectivities and arrival rates (om-plan-charts-2005).
 
 `plan_space(query)` has a query's plans, `PlanCosts` costs them, and a scheduler chooses one for each round.
-`SCHEDULERS` lists every scheduler.
+`SCHEDULERS` lists every scheduler. A join of two streams, A.k = B.k, with a condition on A:
+
+>>> from thalweg.sql.query import (
+...     ContinuousQuery, EquiJoin, Expression, Input, Output, Position, RoundWindow, Selection
+... )
+>>> def written(sql, alias, column):
+...     return Expression(sql, frozenset([alias]), frozenset([(alias, column)]), Position(1, 1))
+>>> left, right = written("`A`.`k`", "A", "k"), written("`B`.`k`", "B", "k")
+>>> query = ContinuousQuery(
+...     text="", digest="", inputs=(Input("A", "clicks", True, ("k", "v")), Input("B", "views", True, ("k",))),
+...     outputs=(Output("k", left, False),),
+...     selections=(Selection("A", written("`A`.`v` > 5", "A", "v"), "`v` > 5", "range"),),
+...     equi_joins=(EquiJoin(left, right),), residuals=(), group_by=(), having=None, is_distinct=False,
+...     window=RoundWindow(1_000_000, 1_000_000),
+... )
+>>> space = plan_space(query)
+>>> costs = PlanCosts(space, CostModel(space.window, projected_sizes={"A": 0.5}), Weights())
+>>> plans = scheduler("by-chart", costs, parts=20)
+>>> for rate in (100.0, 120.0, 90.0):
+...     plan = plans.choose()
+...     record = plans.observe(RoundStatistics({"A": rate, "B": 50.0}, {"A": 0.9}))
+>>> print(plan)
+Join on `A`.`k` = `B`.`k`
+  Select `A`.`v` > 5
+    Project A: k, v
+      Scan stream clicks as A
+  Scan stream views as B
+>>> plans.counts
+ScheduleCounts(decisions=3, rounds=3, moves=1, switches=1, hits=2)
 """
 
 from __future__ import annotations

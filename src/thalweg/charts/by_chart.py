@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from thalweg.charts.candidates import PlanChoice
-from thalweg.charts.chart import PARTS, Dimension
+from thalweg.charts.chart import PARTS, Dimension, checked_parts
 from thalweg.charts.estimate import DECAY, ROUNDS
 from thalweg.charts.held_estimate import THRESHOLD
 from thalweg.charts.query_charts import PlanCosts, QueryCharts, Regions, build_charts, extended_ranges, first_ranges
@@ -40,7 +40,7 @@ class ByChart(PlanScheduler):
         threshold: float = THRESHOLD,
     ) -> None:
         super().__init__(costs, rounds=rounds, decay=decay, threshold=threshold)
-        self.parts = parts
+        self.parts = checked_parts(parts)
         self.charts: QueryCharts | None = None
         self.extensions = 0  # how often estimates left the ranges
         self.builds = 0
@@ -48,7 +48,7 @@ class ByChart(PlanScheduler):
 
     def divide(self, parts: int) -> None:
         """Cut the dimensions into another number of parts from now on."""
-        self.parts = parts
+        self.parts = checked_parts(parts)
         self._rebuild()
 
     def _choose(
@@ -63,7 +63,7 @@ class ByChart(PlanScheduler):
         expected = self.estimates.expected
         if expected is None:
             return
-        if not self._ranges:
+        if self.charts is None:
             self._ranges = first_ranges(self.costs, expected)
             self._build(expected)
             return
@@ -76,11 +76,9 @@ class ByChart(PlanScheduler):
             self._build(expected)
 
     def _rebuild(self) -> None:
-        """Build the charts again; the regions of the last round mean nothing in them, so no move is counted."""
         expected = self.estimates.expected
-        if self._ranges and expected:
+        if self.charts and expected:
             self._build(expected)
-            self._last_regions = None
 
     def _build(self, expected: RoundStatistics) -> None:
         self.builds += 1
@@ -92,13 +90,13 @@ class ByChart(PlanScheduler):
         own = {"parts": self.parts, "ranges": ranges, "extensions": self.extensions, "builds": self.builds}
         return {**super().save(), **own}
 
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Take up a saved state, and build its charts."""
-        super().load(state)
-        self.parts, self.extensions, self.builds = state["parts"], state["extensions"], state["builds"] - 1
+    def _load(self, state: Mapping[str, Any]) -> None:
+        super()._load(state)
+        self.parts, self.extensions = checked_parts(state["parts"]), state["extensions"]
         expected = self.estimates.expected
         if expected:
             usual = first_ranges(self.costs, expected)
             bounds = state["ranges"]
             self._ranges = {name: replace(usual[name], low=bounds[name][0], high=bounds[name][1]) for name in usual}
             self._build(expected)
+        self.builds = state["builds"]

@@ -20,6 +20,7 @@ from thalweg.ordering.types import Floats
 
 MOST_REGIONS = 64_000  # of a chart: 40 parts of three dimensions; more dimensions get fewer parts
 PARTS = 10  # the paper's k (section 5.1)
+SPREAD = 0.1  # of a first range, around the first value: small, since a range doubles but never shrinks
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,13 @@ class Dimension:
 
     @classmethod
     def around(cls, name: str, value: float, largest: float = math.inf) -> Self:
-        """From half a value to twice the value, or from 0 to 1 if the value is 0.
+        """A small range around a value, or from 0 to 1 if the value is 0.
 
-        >>> Dimension.around("selectivity of T", 0.8, largest=1.0)
-        Dimension(name='selectivity of T', low=0.4, high=1.0, largest=1.0)
+        >>> Dimension.around("rate of T", 500.0)
+        Dimension(name='rate of T', low=450.0, high=550.0, largest=inf)
         """
-        low, high = (value / 2.0, 2.0 * value) if value > 0.0 else (0.0, 1.0)
-        return cls(name, low, min(high, largest), largest)
+        low, high = (1.0 - SPREAD) * value, min((1.0 + SPREAD) * value, largest)
+        return cls(name, low, high, largest) if low < high else cls(name, 0.0, 1.0, largest)
 
     def covers(self, value: float) -> bool:
         """Whether a value lies within the range."""
@@ -134,10 +135,16 @@ def bounded_parts(parts: int, dimensions: int) -> int:
     >>> [bounded_parts(40, dimensions) for dimensions in (2, 3, 4, 6)]
     [40, 40, 15, 6]
     """
-    if parts < 1:
-        raise ValueError(f"a dimension has at least 1 part, not {parts}")
+    parts = checked_parts(parts)
     while parts**dimensions > MOST_REGIONS:
         parts -= 1
+    return parts
+
+
+def checked_parts(parts: int) -> int:
+    """The number of parts, if a dimension can have so many."""
+    if parts < 1:
+        raise ValueError(f"a dimension has at least 1 part, not {parts}")
     return parts
 
 

@@ -105,11 +105,14 @@ class CostModel:
         By alias, the size of a tuple after projection as a share of its size before. Without an entry it is 1, and
         memory is counted in tuples, as in the paper. Counted in tuples, a selection before the projection is never
         worse than one after it while both keep up with their input, so the choice between them needs sizes.
+    input_sizes
+        By alias, the size of a scanned tuple; 1 without an entry.
     """
 
     window: float
     tuple_rates: TupleRates = TupleRates()
     projected_sizes: Mapping[str, float] = field(default_factory=dict)
+    input_sizes: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 0.0 < self.window < math.inf:
@@ -129,18 +132,18 @@ class Flow(NamedTuple):
     is_stream: bool = True
 
 
-def streamed(rate: Amount, window: float) -> Flow:
+def streamed(rate: Amount, window: float, size: float = 1.0) -> Flow:
     """The tuples of a stream.
 
     >>> streamed(100.0, window=5.0)
     Flow(rate=100.0, rows=500.0, memory=0.0, size=1.0, is_stream=True)
     """
-    return Flow(rate, rate * window)
+    return Flow(rate, rate * window, size=size)
 
 
-def stored(rows: float) -> Flow:
+def stored(rows: float, size: float = 1.0) -> Flow:
     """The tuples of a static table: none arrives."""
-    return Flow(0.0, rows, is_stream=False)
+    return Flow(0.0, rows, size=size, is_stream=False)
 
 
 def selected(child: Flow, selectivity: Amount, tuple_rate: float, window: float) -> Flow:

@@ -108,9 +108,10 @@ class Scan(PlanNode):
 
     def flow(self, statistics: RoundStatistics, model: CostModel) -> Flow:
         """All rows that arrive, or are stored."""
+        size = model.input_sizes.get(self.alias, 1.0)
         if self.is_stream:
-            return streamed(statistics.rates[self.alias], model.window)
-        return stored(statistics.table_sizes.get(self.alias, 0.0))
+            return streamed(statistics.rates[self.alias], model.window, size)
+        return stored(statistics.table_sizes.get(self.alias, 0.0), size)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ arrival rates, as in the paper. Join selectivities, table sizes and the number o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TypeAlias
 
@@ -47,6 +47,15 @@ class PlanCosts:
         whole = self.space.joins[0]
         return {alias: tuple(whole.with_leaves({alias: leaf}) for leaf in each) for alias, each in leaves.items()}
 
+    @cached_property
+    def _join_model(self) -> CostModel:
+        """The model of what reaches the joins: tuples that are projected already."""
+        with_projection = [
+            alias for alias, leaves in zip(self.space.aliases, self.space.leaves, strict=True) if len(leaves) > 1
+        ]
+        sizes = {alias: self.model.projected_sizes.get(alias, 1.0) for alias in with_projection}
+        return replace(self.model, input_sizes={**self.model.input_sizes, **sizes})
+
     def of_joins(self, rates: Mapping[str, Amount], statistics: RoundStatistics) -> list[Amount]:
         """The cost of each join tree, for the rates at which streams reach the joins."""
         reached = RoundStatistics(
@@ -55,7 +64,7 @@ class PlanCosts:
             table_sizes=self.rows_of_tables(statistics),
             groups=statistics.groups,
         )
-        return [node_cost(join, reached, self.model, self.weights) for join in self.space.joins]
+        return [node_cost(join, reached, self._join_model, self.weights) for join in self.space.joins]
 
     def rates_into_joins(self, statistics: RoundStatistics) -> dict[str, float]:
         """The rate at which each stream reaches the joins."""

@@ -1,8 +1,9 @@
 """What every scheduler is: before each round it chooses a plan, and after it it is told the round's statistics.
 
 Counts as the paper does (om-plan-charts-2005, sections 4.5 and 5.1): a decision is one choice; a move is a round whose
-estimates lie in another region than those of the round before; a switch is a round with another plan than the round
-before; a hit is a round whose plan is, by the cost model, the best in hindsight. Fidelity is the share of hits.
+estimates lie in another region than those of the round before, in the charts as they are now; a switch is a round with
+another plan than the round before; a hit is a round whose plan is, by the cost model, the best in hindsight. The share
+of hits is the fidelity.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from thalweg.charts.plan import QueryPlan
 from thalweg.charts.query_charts import PlanCosts, Regions
 from thalweg.charts.round_estimates import RoundEstimates
 from thalweg.charts.statistics import RoundStatistics
-from thalweg.sealed import SavedStateError
+from thalweg.sealed import SavedStateError, odd
 
 LOGGED_ROUNDS = 1_000  # that a scheduler's log remembers
 
@@ -77,7 +78,7 @@ class PlanScheduler(ABC):
         self.log: deque[RoundRecord] = deque(maxlen=LOGGED_ROUNDS)
         self._plans: dict[PlanChoice, QueryPlan] = {}
         self._last: PlanChoice | None = None
-        self._last_regions: Regions | None = None
+        self._last_expected: RoundStatistics | None = None
         self._open: tuple[PlanChoice, RoundStatistics | None, bool, bool] | None = None
 
     def choose(self, ahead: RoundStatistics | None = None) -> QueryPlan:
@@ -85,10 +86,10 @@ class PlanScheduler(ABC):
         expected = self.estimates.expected
         regions = self._regions(expected) if expected else None
         choice = self._choose(expected, regions, ahead)
-        is_move = regions is not None and self._last_regions is not None and regions != self._last_regions
+        is_move = self._last_expected is not None and regions != self._regions(self._last_expected)
         is_switch = self._last is not None and choice != self._last
         self._open = (choice, expected, is_move, is_switch)
-        self._last, self._last_regions = choice, regions
+        self._last, self._last_expected = choice, expected
         self.counts = replace(
             self.counts,
             decisions=self.counts.decisions + 1,
@@ -131,7 +132,7 @@ class PlanScheduler(ABC):
             "counts": asdict(self.counts),
             "estimates": self.estimates.save(),
             "last": self._last and [self._last.join, list(self._last.leaves)],
-            "last_regions": self._last_regions,
+            "last_expected": self._last_expected and asdict(self._last_expected),
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
@@ -141,11 +142,17 @@ class PlanScheduler(ABC):
                 raise SavedStateError(
                     f"the saved state has {key} {state.get(key)!r}, this query has {mine!r}: start without it"
                 )
+        try:
+            self._load(state)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise odd("schedule of plans", f"{type(error).__name__}: {error}") from None
+
+    def _load(self, state: Mapping[str, Any]) -> None:
         self.costs = replace(self.costs, weights=Weights(**state["weights"]))
         self.counts = ScheduleCounts(**state["counts"])
         self.estimates.load(state["estimates"])
         self._last = PlanChoice(state["last"][0], tuple(state["last"][1])) if state["last"] else None
-        self._last_regions = tuple(map(tuple, state["last_regions"])) if state["last_regions"] is not None else None
+        self._last_expected = RoundStatistics(**state["last_expected"]) if state["last_expected"] else None
         self._open = None
 
     @abstractmethod

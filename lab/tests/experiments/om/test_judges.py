@@ -48,7 +48,7 @@ def test_granularity() -> None:
     def rows(slope: float) -> list[Row]:
         return [
             {"query": query, "parts": parts, "seed": 0, "fidelity": 0.97 - slope / parts, "chart_fidelity": 1.0}
-            | {"decisions": 600}
+            | {"ceiling": 0.96, "decisions": 600}
             for query, every in om_granularity.PARTS.items()
             for parts in every
         ]

@@ -20,7 +20,7 @@ def test_a_series_is_repeatable_and_jumps_in_a_burst() -> None:
     streams = [WanderingStream("T", 500.0, 0.5, 0.09)]
     rounds = series(streams, 300, seed=1, burst=(100, 200))
     assert rounds == series(streams, 300, seed=1, burst=(100, 200))
-    rates = np.log([float(statistics.rates["T"]) for statistics in rounds])
+    rates = np.log([float(each.observed.rates["T"]) for each in rounds])
     steps = np.abs(np.diff(rates))
     assert steps[100:199].mean() > 3 * steps[:99].mean()
-    assert all(0.0 <= statistics.selectivities["T"] <= 1.0 for statistics in rounds)
+    assert all(0.0 <= each.observed.selectivities["T"] <= 1.0 for each in rounds)

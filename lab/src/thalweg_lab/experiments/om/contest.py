@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from thalweg_lab.experiments.om.queries import q1, q2
 
 if TYPE_CHECKING:
-    from thalweg.charts import PlanCosts, RoundRecord, RoundStatistics, ScheduleCounts
-    from thalweg_lab.experiments.om.series import WanderingStream
+    from thalweg.charts import PlanCosts, RoundRecord, ScheduleCounts
+    from thalweg_lab.experiments.om.series import Round
 
 SINGLE, JOIN = "single", "join"
 OM, RAND, RATE = "by-chart", "at-random", "by-first-estimate"
@@ -35,6 +35,7 @@ class Run:
     counts: ScheduleCounts
     log: tuple[RoundRecord, ...]
     chart_hits: int  # rounds for which the chart has the best plan, had the estimate been what was observed
+    ceiling_hits: int  # rounds whose best plan is that for their means, which no estimate knows better
 
 
 def plan_costs(kind: str) -> PlanCosts:
@@ -47,16 +48,16 @@ def plan_costs(kind: str) -> PlanCosts:
     return PlanCosts(replace(space, joins=space.joins[:-1]), CostModel(1.0), Weights())
 
 
-def observed(
+def drawn(
     kind: str, variation: float, seed: int, burst: tuple[int, int] = (0, 0), selectivity: float = SELECTIVITY
-) -> list[RoundStatistics]:
-    """What is observed of the streams of Q1 or Q2 in each round."""
+) -> list[Round]:
+    """Rounds of the streams of Q1 or Q2."""
     from thalweg.charts import equality_name
     from thalweg.charts.equalities import implied_equalities
     from thalweg_lab.experiments.om.series import WanderingStream, series
 
     if kind == SINGLE:
-        streams: list[WanderingStream] = [WanderingStream("TCP", SINGLE_RATE, selectivity, variation)]
+        streams = [WanderingStream("TCP", SINGLE_RATE, selectivity, variation)]
         return series(streams, ROUNDS, seed, burst=burst)
     written = q2().equi_joins
     shares = {equality_name(equality): 1.0 / KEYS for equality in (*written, *implied_equalities(written))}
@@ -65,17 +66,18 @@ def observed(
     )
 
 
-def run(scheduler: str, kind: str, rounds: list[RoundStatistics], parts: int | None = None) -> Run:
+def run(scheduler: str, kind: str, rounds: list[Round], parts: int | None = None) -> Run:
     """A scheduler's choices for rounds that it is told one after the other."""
     from thalweg.charts import ByChart
     from thalweg.charts import scheduler as make
 
     chosen = make(scheduler, plan_costs(kind), **({} if parts is None else {"parts": parts}))
-    chart_hits = 0
-    for statistics in rounds:
-        chosen.choose(ahead=statistics)
+    chart_hits = ceiling_hits = 0
+    for observed, means in rounds:
+        chosen.choose(ahead=observed)
         if isinstance(chosen, ByChart) and chosen.charts:
             chart = chosen.charts
-            chart_hits += chosen.costs.is_best(chart.choice(chart.regions(statistics)), statistics)
-        chosen.observe(statistics)
-    return Run(chosen.counts, tuple(chosen.log), chart_hits)
+            chart_hits += chosen.costs.is_best(chart.choice(chart.regions(observed)), observed)
+            ceiling_hits += chosen.costs.is_best(chosen.costs.best(means), observed)
+        chosen.observe(observed)
+    return Run(chosen.counts, tuple(chosen.log), chart_hits, ceiling_hits)

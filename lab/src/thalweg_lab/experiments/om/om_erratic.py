@@ -6,7 +6,7 @@ from statistics import mean
 from typing import TYPE_CHECKING
 
 from thalweg_lab.experiments.experiment import Experiment, Row, Setting
-from thalweg_lab.experiments.om.contest import JOIN, MOST_ERRATIC, OM, RAND, RATE, SINGLE, VARIATIONS, observed, run
+from thalweg_lab.experiments.om.contest import JOIN, MOST_ERRATIC, OM, RAND, RATE, SINGLE, VARIATIONS, drawn, run
 from thalweg_lab.results import Result, at_least, between, claim
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def settings(quick: bool) -> list[Setting]:  # noqa: FBT001 - the signature of e
 
 def measure(setting: Setting) -> list[Row]:
     """All schedulers on the same rounds."""
-    rounds = observed(setting["query"], setting["variation"], setting["seed"])
+    rounds = drawn(setting["query"], setting["variation"], setting["seed"])
     return [
         {**setting, "scheduler": name, "fidelity": run(name, setting["query"], rounds).counts.fidelity}
         for name in (OM, RAND, RATE)

@@ -23,10 +23,10 @@ def settings(quick: bool) -> list[Setting]:  # noqa: FBT001 - the signature of e
 
 def measure(setting: Setting) -> list[Row]:
     """A row for each stretch of rounds."""
-    from thalweg_lab.experiments.om.contest import MOST_ERRATIC, OM, SINGLE, observed, run
+    from thalweg_lab.experiments.om.contest import MOST_ERRATIC, OM, SINGLE, drawn, run
     from thalweg_lab.experiments.om.series import BURST
 
-    log = run(OM, SINGLE, observed(SINGLE, MOST_ERRATIC, setting["seed"], BURST)).log
+    log = run(OM, SINGLE, drawn(SINGLE, MOST_ERRATIC, setting["seed"], BURST)).log
     return [
         {
             "seed": setting["seed"],

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from thalweg.ordering.types import Floats
+
 if TYPE_CHECKING:
     from thalweg.charts import RoundStatistics
-    from thalweg.ordering.types import Floats
 
 PERSISTENCE = 0.98  # correlation of two rounds: with rounds of a second, statistics last for about a minute
 BURST = (500, 600)  # rounds; section 5.2 has its burst in these seconds
@@ -53,32 +54,45 @@ def wander(mean: float, variation: float, rounds: int, random: np.random.Generat
     return values
 
 
+class Round(NamedTuple):
+    """What is observed in a round, and the means of the distributions from which it was drawn."""
+
+    observed: RoundStatistics
+    means: RoundStatistics
+
+
 def series(
     streams: list[WanderingStream],
     rounds: int,
     seed: int,
     join_selectivities: dict[str, float] | None = None,
     burst: tuple[int, int] = (0, 0),
-) -> list[RoundStatistics]:
-    """What is observed in each round; in a burst, rates and selectivities jump from round to round."""
+) -> list[Round]:
+    """Rounds of streams; in a burst, rates and selectivities jump from round to round."""
     from thalweg.charts import RoundStatistics
 
     random = np.random.default_rng(seed)
     jumps = math.sqrt(math.log1p(BURST_VARIATION**2)) * (np.arange(rounds) >= burst[0]) * (np.arange(rounds) < burst[1])
-    rates, selectivities = {}, {}
+    rates, selectivities = dict[str, Floats](), dict[str, Floats]()
+    mean_rates, mean_selectivities = dict[str, Floats](), dict[str, Floats]()
     for stream in streams:
         rate = wander(stream.rate, stream.variation, rounds, random) * np.exp(jumps * random.normal(size=rounds))
         arrived = np.maximum(random.poisson(rate), 1)
-        rates[stream.alias] = arrived.astype(np.float64)
+        mean_rates[stream.alias], rates[stream.alias] = rate, arrived.astype(np.float64)
         if stream.selectivity is not None:
             share = wander(stream.selectivity, stream.variation, rounds, random)
             share *= np.exp(jumps * random.normal(size=rounds))
-            selectivities[stream.alias] = random.binomial(arrived, np.minimum(share, 1.0)) / arrived
-    return [
-        RoundStatistics(
+            share = np.minimum(share, 1.0)
+            mean_selectivities[stream.alias] = share
+            selectivities[stream.alias] = random.binomial(arrived, share) / arrived
+
+    def at(place: int, rates: dict[str, Floats], selectivities: dict[str, Floats]) -> RoundStatistics:
+        return RoundStatistics(
             {alias: float(values[place]) for alias, values in rates.items()},
             {alias: float(values[place]) for alias, values in selectivities.items()},
             join_selectivities or {},
         )
-        for place in range(rounds)
+
+    return [
+        Round(at(place, rates, selectivities), at(place, mean_rates, mean_selectivities)) for place in range(rounds)
     ]
