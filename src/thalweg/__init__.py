@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from thalweg.spark.filters.worker.judges import PredicateError
     from thalweg.spark.joins.join import join
     from thalweg.spark.metrics import Metrics
+    from thalweg.spark.session.session import Session
 
 _HOMES = {  # where each name lives; imported when it is first used, so that the optimizer alone needs no Spark
     "Explanation": "thalweg.spark.explain",
@@ -23,6 +24,7 @@ _HOMES = {  # where each name lives; imported when it is first used, so that the
     "PredicateError": "thalweg.spark.filters.worker.judges",
     "Metrics": "thalweg.spark.metrics",
     "Predicate": "thalweg.spark.filters.predicates",
+    "Session": "thalweg.spark.session.session",
     "any_of": "thalweg.spark.filters.predicates",
     "expr": "thalweg.spark.filters.predicates",
     "lookup": "thalweg.spark.filters.predicates",
@@ -41,6 +43,7 @@ __all__ = [
     "Metrics",
     "Predicate",
     "PredicateError",
+    "Session",
     "any_of",
     "condition",
     "explain",

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg.spark import runs
-from thalweg.spark.filters.run import FilterRun
 from thalweg.spark.plan_text import keys_in_plan
+
+KINDS = ("where", "join", "session")
 
 
 @dataclass(frozen=True)
@@ -17,20 +18,22 @@ class Explanation:
 
     wheres: tuple[dict[str, Any], ...]
     joins: tuple[dict[str, Any], ...]
+    sessions: tuple[dict[str, Any], ...]
     _text: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, one entry for each `tw.where` and each `tw.join`."""
+        """Plain values, an entry for each `tw.where`, each `tw.join` and each `tw.Session`."""
         return {
             "wheres": [dict(description) for description in self.wheres],
             "joins": [dict(description) for description in self.joins],
+            "sessions": [dict(description) for description in self.sessions],
         }
 
     def __str__(self) -> str:
         return self._text
 
 
-def explain(what: Any) -> Explanation:  # noqa: ANN401 - a DataFrame, a streaming query, or a driven stream
+def explain(what: Any) -> Explanation:  # noqa: ANN401 - a DataFrame, a streaming query, a driven stream or a session
     """What runs in which order and why: of a DataFrame that came through `tw.where` or `tw.join`, or of a query on it.
 
     Workers report when a task ends, so a DataFrame that has not run yet shows only what is planned.
@@ -45,11 +48,14 @@ def explain(what: Any) -> Explanation:  # noqa: ANN401 - a DataFrame, a streamin
 
 
 def explanation_of(found: Sequence[runs.Run]) -> Explanation:
-    """All that is known of some runs, filters before joins."""
-    in_order = sorted(found, key=lambda run: not isinstance(run, FilterRun))
-    described = [(run, run.describe()) for run in in_order]
+    """All that is known of some runs: filters, then joins, then sessions."""
+    described = [(run, run.describe()) for kind in KINDS for run in found if run.kind == kind]
+    wheres, joins, sessions = (
+        tuple(description for run, description in described if run.kind == kind) for kind in KINDS
+    )
     return Explanation(
-        wheres=tuple(description for run, description in described if isinstance(run, FilterRun)),
-        joins=tuple(description for run, description in described if not isinstance(run, FilterRun)),
+        wheres=wheres,
+        joins=joins,
+        sessions=sessions,
         _text="\n\n".join(run.text(description) for run, description in described),
     )

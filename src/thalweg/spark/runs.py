@@ -1,7 +1,7 @@
 """What runs: one registry of all that this program has started, from which explain and metrics read.
 
-Every `tw.where`, `tw.stream` and `tw.join` has a key, which stands in its plan, and records its run under it. The keys
-in a plan lead back to the runs. Runs are found by key alone: names of predicates or queries may occur twice.
+Every `tw.where`, `tw.stream`, `tw.join` and `tw.Session` has a key and records its run under it. The keys that stand in
+a plan lead back to the runs. Runs are found by key alone: names of predicates or queries may occur twice.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import threading
 import uuid
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 MOST_RUNS = 1000  # that the driver remembers
 KEY_DIGITS = 12
@@ -18,6 +18,8 @@ KEY_DIGITS = 12
 
 class Run(Protocol):
     """What the registry holds."""
+
+    kind: ClassVar[str]  # "where", "join" or "session"
 
     @property
     def key(self) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 from thalweg.sealed import SavedStateError
 from thalweg.spark.filters.evidence import PREFIX, Evidence
@@ -19,6 +19,8 @@ from thalweg.spark.filters.worker.report import MERGED, SUFFIX, WorkerReport, me
 
 class FilterRun:
     """What runs, and what it has learnt."""
+
+    kind: ClassVar[str] = "where"
 
     def __init__(self, query: FilterQuery, plan: FilterPlan) -> None:
         self.query = query

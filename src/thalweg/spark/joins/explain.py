@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from thalweg.joinorder import JoinGraph, Measure
 from thalweg.joinorder.cost import step
@@ -31,6 +31,7 @@ Description = Mapping[str, Any]
 class JoinRun:
     """A `tw.join` of this program, which may be running."""
 
+    kind: ClassVar[str] = "join"
     key: str
     plan: JoinPlan
 

@@ -1,4 +1,4 @@
-"""One micro-batch of a session, step by step:
+"""One micro-batch of a session, step by step.
 
 1. `shared_rows` reads the micro-batch once, with every shared condition as a column, and keeps it in memory
 2. `count_panes` counts rows by stream and pane: watermarks and the rounds that end follow             (one job)
@@ -14,7 +14,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,13 +74,16 @@ class _Clock:
 class SessionEngine:
     """Runs the micro-batches of a session, and holds its position."""
 
-    def __init__(self, spark: SparkSession, catalog: Catalog, checkpoint: str) -> None:
+    def __init__(
+        self, spark: SparkSession, catalog: Catalog, checkpoint: str, prepare: Callable[[SessionEngine], None]
+    ) -> None:
         self.folder = StateFolder(f"{checkpoint}/thalweg")
         self.position = load_position(self.folder)
         self.log: deque[BatchRecord] = deque(maxlen=LOGGED_BATCHES)
         self._spark = spark
         self._catalog = catalog
-        self._served: dict[str, ServedQuery] = {}
+        self._prepare = prepare  # called before each micro-batch: queries may have come, gone or changed
+        self.served: dict[str, ServedQuery] = {}
         self._waiting = WaitingRows(spark, self.folder.url)
         self._is_first = True  # micro-batch of this process, which may have been tried by another one
 
@@ -88,17 +91,18 @@ class SessionEngine:
     def program(self) -> Program:
         """What runs: all queries but those that have failed or are paused."""
         positions = self.position.queries
-        return Program(tuple(each.compiled for token, each in self._served.items() if positions[token].is_served))
+        return Program(tuple(each.compiled for token, each in self.served.items() if positions[token].is_served))
 
     def serve(self, queries: Mapping[str, ServedQuery], positions: Mapping[str, QueryPosition]) -> None:
         """Serve these queries from the next micro-batch on."""
-        self._served = dict(queries)
+        self.served = dict(queries)
         self.position = replace(self.position, queries=dict(positions))
 
     def run(self, batch: DataFrame, number: int) -> None:
         """Run one micro-batch; does nothing if it was run before."""
         if number <= self.position.batch:
             return
+        self._prepare(self)
         before, program, clock = self.position, self.program, _Clock()
         streams = list(self._catalog.streams.values())
         rows = shared_rows(batch, program, streams).persist()
@@ -143,7 +147,7 @@ class SessionEngine:
             last = last_to_deliver(query, latest, delays)
             if last is not None and (position.delivered is None or last > position.delivered):
                 numbers = rounds_with_rows(query, panes, position.delivered, last)
-                scheduler = self._served[query.token].scheduler
+                scheduler = self.served[query.token].scheduler
                 observed = [round_statistics(query, panes, number, {}, {}) for number in numbers]
                 endings += [
                     Ending(query, rounds, plan) for plan, rounds in plans_of_rounds(scheduler, numbers, observed)
@@ -192,7 +196,7 @@ class SessionEngine:
         """Give each sink its files; returns why sinks failed."""
         failed = {}
         for token, listed in files.items():
-            query = self._served[token]
+            query = self.served[token]
             names = tuple(file for file, _ in listed)
             try:
                 query.sink.deliver(Delivery(self._spark, number, names, query.schema, self._is_first))

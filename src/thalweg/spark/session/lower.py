@@ -114,7 +114,7 @@ class QueryLowering:
         grouped = grouped.select(
             *(f.col(backticked(name)) for name in [ROUND, *(output.name for output in query.outputs)]),
             *([f.col(backticked(HAVING))] if having else []),
-        )  # noqa: E501
+        )
         if not query.group_by:
             grouped = self._with_empty_rounds(grouped, joined, [*outputs, *having])
         if having:
@@ -141,7 +141,35 @@ class QueryLowering:
             left, right = self._lower(node.left), self._lower(node.right)
             return left.join(right, self._condition(node, _aliases(node.left), _aliases(node.right)), "inner")
         assert isinstance(node, MultiJoin)  # noqa: S101 - there is no other kind of node
-        joined = self._lower(node.inputs[0])
+        return self._lower_multi_join(node)
+
+    def _lower_multi_join(self, node: MultiJoin) -> DataFrame:
+        """Thalweg's own join; each input comes back as a struct of its columns, so that expressions find them."""
+        from pyspark.sql import functions as f
+
+        from thalweg.spark.joins.join import join
+
+        frames: dict[str, DataFrame] = {}
+        texts: list[str] = []
+        keys: dict[tuple[str, str], str] = {}  # from an input and an expression to the column that holds it
+        for equality in node.equi_joins:
+            sides = []
+            for side in (equality.left, equality.right):
+                (alias,) = side.inputs
+                name = keys.setdefault((alias, side.sql), f"key{len(keys)}")
+                sides.append(f"{backticked(alias)}.{name}")
+            texts.append(" = ".join(sides))
+        aliases = [alias for child in node.inputs for alias in _aliases(child)]
+        for alias, child in zip(aliases, node.inputs, strict=True):
+            own = [f.expr(sql).alias(name) for (each, sql), name in keys.items() if each == alias]
+            packed = f.struct("*").alias("row")
+            number = f.col(backticked(ROUND)).alias("round")
+            frames[alias] = self._lower(child).select(packed, number, f.lit(0).cast("timestamp").alias("time"), *own)
+        texts += [f"{backticked(aliases[0])}.round = {backticked(alias)}.round" for alias in aliases[1:]]
+        selected = [f"{backticked(alias)}.row AS {backticked(alias)}" for alias in aliases]
+        joined = join(frames, " AND ".join(texts), dict.fromkeys(aliases), "time", select=selected)
+        for residual in node.residuals:
+            joined = joined.where(f.expr(residual.sql))
         return joined
 
     def _condition(self, node: Join, left: Sequence[str], right: Sequence[str]) -> Column:

@@ -1,7 +1,7 @@
 """Where a session stands after a micro-batch: what was delivered, and which rows wait for their rounds to end.
 
-It is saved with every micro-batch, before Spark takes note that the micro-batch is done. A session that is started again
-goes on from there.
+It is saved with every micro-batch, before Spark takes note that the micro-batch is done. A session that is started
+again goes on from there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The plans of each query, round by round: what a round's panes say of rates and selectivities goes to its scheduler."""
+"""The plans of each query, round by round: rates and selectivities of the rounds before choose the next plan."""
 
 from __future__ import annotations
 

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from thalweg.charts import TupleRates, Weights, plan_space
-from thalweg.charts.candidates import PlanChoice
-from thalweg.sealed import SavedStateError
+from thalweg.charts import Weights, candidate_plans
+from thalweg.spark import runs
+from thalweg.spark.explain import Explanation, explanation_of
 from thalweg.spark.filters.predicates.function import FunctionPredicate
 from thalweg.spark.joins.text import microseconds
-from thalweg.spark.session.engine import ServedQuery, SessionEngine
+from thalweg.spark.session.engine import SessionEngine
+from thalweg.spark.session.explain import SessionRun
 from thalweg.spark.session.lower import ROUND, Catalog, QueryLowering, Rounds
-from thalweg.spark.session.position import QueryPosition
 from thalweg.spark.session.program import Program, ProgramQuery, program_query
 from thalweg.spark.session.rows import shared_rows
-from thalweg.spark.session.schedules import scheduler_of
 from thalweg.spark.session.sinks import FolderSink, FunctionSink, MemorySink, Sink, WriterSink
 from thalweg.spark.session.sources import SharedStream, StaticTable, all_streams
+from thalweg.spark.session.standing import StandingQuery, checked_partitions
 from thalweg.spark.session.worker.result_files import ROUND_COLUMNS
 from thalweg.sql.parse import parse_query
-from thalweg.sql.rounds import first_unseen
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
@@ -65,9 +62,11 @@ class Session:
         self._tables: dict[str, StaticTable] = {}
         self._predicates: dict[str, FunctionPredicate] = {}
         self._queries: dict[str, StandingQuery] = {}
-        self._engine: SessionEngine | None = None
+        self.engine: SessionEngine | None = None
+        self.thalweg_run = SessionRun(self)
         self._running: StreamingQuery | None = None
         self._lock = threading.RLock()
+        runs.record(self.thalweg_run)
 
     # ------------------------------------------------------------------------------------------- what there is
 
@@ -116,16 +115,24 @@ class Session:
         """
         sources = [*(each.source for each in self._streams.values()), *(each.source for each in self._tables.values())]
         parsed = parse_query(text, sources, list(self._predicates))
+        weights, parts, sink = Weights(rate_weight, memory_weight), checked_partitions(partitions), as_sink(to)
         with self._lock:
             taken = Counter(each.compiled.query.digest for each in self._queries.values())
             token = f"{parsed.digest}-{taken[parsed.digest] + 1}"
             compiled = program_query(token, parsed, list(self._streams.values()))
             schema = self._schema(compiled)
-            weights = Weights(rate_weight, memory_weight)
+            if self.engine is not None:
+                self._claim(token, sink)
             called = name or f"query {len(self._queries) + 1}"
-            query = StandingQuery(self, compiled, called, as_sink(to), schema, weights, partitions)
+            query = StandingQuery(compiled, called, sink, schema, weights, parts, self._remove)
             self._queries[token] = query
         return query
+
+    @property
+    def queries(self) -> tuple[StandingQuery, ...]:
+        """All queries that are in the session."""
+        with self._lock:
+            return tuple(self._queries.values())
 
     @staticmethod
     def files(path: str | os.PathLike[str], format: str = "parquet", **options: str) -> Sink:  # noqa: A002
@@ -146,17 +153,18 @@ class Session:
             raise ValueError(
                 "a session needs a query before it starts: session.query('SELECT ... WINDOW [10 seconds]')"
             )
-        engine = SessionEngine(self.spark, self._catalog(), self.checkpoint)
-        for query in self._queries.values():
-            query.sink.claim(self.spark, f"{self.checkpoint}/thalweg/sinks/{query.compiled.token}")
+        engine = SessionEngine(self.spark, self._catalog(), self.checkpoint, self._serve)
+        for query in self.queries:
+            self._claim(query.compiled.token, query.sink)
         self._serve(engine)
-        self._engine = engine
+        self.engine = engine
         writer = (
             all_streams(list(self._streams.values()))
-            .writeStream.foreachBatch(lambda batch, number: engine.run(batch, number))
+            .writeStream.foreachBatch(engine.run)
             .option("checkpointLocation", f"{self.checkpoint}/spark")
         )
         self._running = (writer.trigger(**trigger) if trigger else writer).start()
+        runs.attach(str(self._running.id), self.thalweg_run)
         return self._running
 
     def stop(self) -> None:
@@ -165,21 +173,35 @@ class Session:
             self._running.stop()
             self._running = None
 
+    def explain(self) -> Explanation:
+        """What the session does, and why: of each query the plan, its moves and switches, rows and rounds."""
+        return explanation_of([self.thalweg_run])
+
     def await_termination(self, timeout: float | None = None) -> bool | None:
         """Wait until the session ends, as Spark's ``awaitTermination`` does."""
-        assert self._running is not None  # noqa: S101
+        if self._running is None:
+            raise RuntimeError("the session is not running: session.start()")
         return self._running.awaitTermination(timeout)  # type: ignore[arg-type]
 
     # ------------------------------------------------------------------------------------------- inside
 
     def _serve(self, engine: SessionEngine) -> None:
-        """Tell an engine which queries there are, and where each of them stands."""
-        served, positions = {}, {}
-        for token, query in self._queries.items():
-            known = engine.position.queries.get(token)
-            positions[token] = known or query.first_position(engine.position.latest)
-            served[token] = query.served(positions[token])
-        engine.serve(served, positions)
+        """Tell an engine which queries there are now, and where each of them stands."""
+        with self._lock:
+            known, latest = engine.position.queries, engine.position.latest
+            positions = {token: query.position(known.get(token), latest) for token, query in self._queries.items()}
+            served = {
+                token: query.served(engine.served.get(token), positions[token])
+                for token, query in self._queries.items()
+            }
+            engine.serve(served, positions)
+
+    def _remove(self, query: StandingQuery) -> None:
+        with self._lock:
+            self._queries.pop(query.compiled.token, None)
+
+    def _claim(self, token: str, sink: Sink) -> None:
+        sink.claim(self.spark, f"{self.checkpoint}/thalweg/sinks/{token}")
 
     def _catalog(self) -> Catalog:
         return Catalog(dict(self._streams), dict(self._tables), dict(self._predicates))
@@ -193,7 +215,7 @@ class Session:
         empty = self.spark.createDataFrame([], batch.schema)
         rows = shared_rows(empty, Program((compiled,)), streams)
         lowering = QueryLowering(compiled, rows, self._catalog(), Rounds((0,)))
-        found = lowering.results(first_plan(compiled).root).drop(ROUND).schema
+        found = lowering.results(candidate_plans(compiled.query)[0].root).drop(ROUND).schema
         bounds = [StructField(name, TimestampType(), nullable=False) for name in ROUND_COLUMNS]
         return StructType([*bounds, *found.fields])
 
@@ -207,54 +229,6 @@ class Session:
     def _refuse_if_running(self, what: str) -> None:
         if self._running is not None and self._running.isActive:
             raise RuntimeError(f"the session is running: stop it before {what}")
-
-
-class StandingQuery:
-    """A query of a session."""
-
-    def __init__(
-        self,
-        session: Session,
-        compiled: ProgramQuery,
-        name: str,
-        sink: Sink,
-        schema: StructType,
-        weights: Weights,
-        partitions: int,
-    ) -> None:
-        self.name = name
-        self.compiled = compiled
-        self.sink = sink
-        self.schema = schema
-        self.weights = weights
-        self.partitions = partitions
-        self._session = session
-
-    def first_position(self, latest: Mapping[str, int]) -> QueryPosition:
-        """Where the query stands at first: its first round is the first of which no row has come yet."""
-        known = [latest[each.source] for each in self.compiled.streams if each.source in latest]
-        delivered = first_unseen(max(known), self.compiled.query.window) - 1 if known else None
-        return QueryPosition(self.compiled.query.digest, delivered)
-
-    def served(self, position: QueryPosition) -> ServedQuery:
-        """The query as the engine serves it, with what its scheduler had learnt."""
-        scheduler = scheduler_of(self.compiled, self.weights, self.partitions, TupleRates())
-        if position.schedule is not None:
-            with contextlib.suppress(SavedStateError):  # of other plans: it learns anew
-                scheduler.load(position.schedule)
-        return ServedQuery(self.compiled, self.sink, self.schema, scheduler)
-
-    def results(self) -> pa.Table | None:
-        """The results so far, of a query that keeps them in memory."""
-        if not isinstance(self.sink, MemorySink):
-            raise TypeError(f"the results of {self.name!r} are not kept in memory: read them where they are written")
-        return self.sink.table()
-
-
-def first_plan(compiled: ProgramQuery) -> Any:  # noqa: ANN401
-    """The first candidate plan."""
-    space = plan_space(compiled.query)
-    return space.plan(PlanChoice(0, tuple(0 for _ in space.leaves)))
 
 
 def as_sink(to: Sink | str | os.PathLike[str] | Callable[[DataFrame, int], Any] | None) -> Sink:

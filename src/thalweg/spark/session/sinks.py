@@ -41,7 +41,7 @@ class Delivery:
 class Sink(ABC):
     """Takes the results of one query."""
 
-    def claim(self, spark: SparkSession, checkpoint: str) -> None:
+    def claim(self, spark: SparkSession, checkpoint: str) -> None:  # noqa: B027 - most sinks need no check
         """Make sure that the sink can be written to, before anything starts."""
 
     @abstractmethod
@@ -94,8 +94,8 @@ class FolderSink(Sink):
             return
         folder, prefix = Path(self.path), f"batch-{delivery.number:09d}-"
         if delivery.may_be_repeated:
-            for file in folder.glob(f"{prefix}*"):
-                file.unlink()
+            for earlier in folder.glob(f"{prefix}*"):
+                earlier.unlink()
         for file in delivery.files:
             shutil.move(file, folder / f"{prefix}{Path(file).name}")
 

@@ -1,0 +1,118 @@
+"""What `tw.explain` says of a session: of every query its plan and why, what it has done, and what it shares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from thalweg.charts import candidate_plans
+from thalweg.charts.plan import runs_alike
+from thalweg.spark import runs
+
+if TYPE_CHECKING:
+    from thalweg.spark.session.engine import SessionEngine
+    from thalweg.spark.session.session import Session
+    from thalweg.spark.session.standing import StandingQuery
+
+
+class SessionRun:
+    """A session in the registry of runs."""
+
+    kind: ClassVar[str] = "session"
+
+    def __init__(self, session: Session) -> None:
+        self.key = runs.new_key()
+        self._session = session
+
+    def describe(self) -> dict[str, Any]:
+        """All that is known of the session at this moment, as plain values."""
+        return describe_session(self._session)
+
+    def text(self, description: dict[str, Any]) -> str:
+        """A description for people to read."""
+        return session_text(description)
+
+
+def describe_session(session: Session) -> dict[str, Any]:
+    """All that is known of a session at this moment."""
+    engine = session.engine
+    batches = list(engine.log) if engine is not None else []
+    shared = engine.program.conditions if engine is not None else ()
+    return {
+        "checkpoint": session.checkpoint,
+        "batches": 0 if engine is None else engine.position.batch + 1,
+        "rows": sum(record.rows for record in batches),
+        "seconds": _sums([record.seconds for record in batches]),
+        "shared_conditions": len(shared),
+        "written_conditions": sum(len(query.compiled.query.selections) for query in session.queries),
+        "waiting_segments": 0 if engine is None else len(engine.position.segments),
+        "queries": [_describe_query(query, engine) for query in session.queries],
+    }
+
+
+def _describe_query(query: StandingQuery, engine: SessionEngine | None) -> dict[str, Any]:
+    token = query.compiled.token
+    position = engine.position.queries.get(token) if engine is not None else None
+    served = engine.served.get(token) if engine is not None else None
+    plans = candidate_plans(query.compiled.query)
+    counts = served.scheduler.counts if served is not None else None
+    plan = (served.scheduler.plan if served is not None else None) or plans[0]
+    own = sum(len(selections) for selections in query.compiled.own.values())
+    return {
+        "name": query.name,
+        "text": query.text,
+        "status": _status(
+            position.failed if position else None, is_paused=query.is_paused, is_known=position is not None
+        ),
+        "plan": str(plan),
+        "plans": len(plans),
+        "plans_that_differ_in_spark": len({runs_alike(each) for each in plans}),
+        "rounds": position.rounds if position else 0,
+        "rows": position.rows if position else 0,
+        "late_rows": position.late if position else 0,
+        "decisions": counts.decisions if counts else 0,
+        "moves": counts.moves if counts else 0,
+        "switches": counts.switches if counts else 0,
+        "fidelity": counts.fidelity if counts else None,
+        "conditions_of_its_own": own,
+        "weights": {"rate": query.weights.rate, "memory": query.weights.memory},
+        "partitions": query.partitions,
+    }
+
+
+def session_text(about: dict[str, Any]) -> str:
+    """A description for people to read."""
+    lines = [
+        f"session: {len(about['queries'])} queries, {about['batches']} micro-batches, {about['rows']:,} rows",
+        f"  conditions: {about['written_conditions']} written, {about['shared_conditions']} shared ones evaluated once",
+    ]
+    if about["seconds"]:
+        spent = ", ".join(f"{step} {seconds:.2f}" for step, seconds in about["seconds"].items())
+        lines.append(f"  seconds: {spent}")
+    for query in about["queries"]:
+        fidelity = "" if query["fidelity"] is None else f", fidelity {query['fidelity']:.0%}"
+        lines += [
+            "",
+            f"{query['name']}: {query['status']}",
+            f"  {query['text'].strip()}",
+            f"  {query['rounds']:,} rounds, {query['rows']:,} result rows, {query['late_rows']:,} late rows",
+            f"  {query['moves']} moves, {query['switches']} switches{fidelity}",
+            f"  one of {query['plans']} plans, of which Spark runs {query['plans_that_differ_in_spark']} differently:",
+            *(f"    {line}" for line in query["plan"].splitlines()),
+        ]
+    return "\n".join(lines)
+
+
+def _status(failed: str | None, *, is_paused: bool, is_known: bool) -> str:
+    if failed is not None:
+        return f"failed: {failed}"
+    if is_paused:
+        return "paused"
+    return "served" if is_known else "not started"
+
+
+def _sums(several: list[Any]) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for seconds in several:
+        for step, spent in seconds.items():
+            total[step] = total.get(step, 0.0) + spent
+    return total

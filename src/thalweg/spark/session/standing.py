@@ -1,0 +1,121 @@
+"""A standing query of a session, as the user holds it: what it is, and what it is told to do while it runs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from thalweg.charts import ByChart, TupleRates, Weights
+from thalweg.sealed import SavedStateError
+from thalweg.spark.session.engine import ServedQuery
+from thalweg.spark.session.position import QueryPosition
+from thalweg.spark.session.program import ProgramQuery
+from thalweg.spark.session.schedules import scheduler_of
+from thalweg.spark.session.sinks import MemorySink, Sink
+from thalweg.sql.rounds import first_unseen
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+Remove = Callable[["StandingQuery"], None]
+
+
+class StandingQuery:
+    """A query of a session. What it is told takes effect with the next micro-batch.
+
+    `session.query` makes it.
+    """
+
+    def __init__(
+        self,
+        compiled: ProgramQuery,
+        name: str,
+        sink: Sink,
+        schema: StructType,
+        weights: Weights,
+        partitions: int,
+        remove: Remove,
+    ) -> None:
+        self.name = name
+        self.compiled = compiled
+        self.sink = sink
+        self.schema = schema
+        self.weights = weights
+        self.partitions = partitions
+        self.is_paused = False
+        self._is_resumed = False
+        self._remove = remove
+
+    @property
+    def text(self) -> str:
+        """The query as it was written."""
+        return self.compiled.query.text
+
+    def results(self) -> pa.Table | None:
+        """The results so far, of a query that keeps them in memory; None while there are none."""
+        if not isinstance(self.sink, MemorySink):
+            raise TypeError(f"the results of {self.name!r} are not kept in memory: read them where they are written")
+        return self.sink.table()
+
+    def pause(self) -> None:
+        """Stop serving the query. Rounds that end meanwhile are not computed, and their rows are not kept for it."""
+        self.is_paused = True
+
+    def resume(self) -> None:
+        """Serve a query again that was paused or has failed, from the first round on of which no row has come yet."""
+        self.is_paused = False
+        self._is_resumed = True
+
+    def remove(self) -> None:
+        """Take the query out of its session. What it has delivered stays."""
+        self._remove(self)
+
+    def change(
+        self, *, rate_weight: float | None = None, memory_weight: float | None = None, partitions: int | None = None
+    ) -> None:
+        """Weigh output rate and memory differently, or cut charts into another number of parts."""
+        self.weights = Weights(
+            self.weights.rate if rate_weight is None else rate_weight,
+            self.weights.memory if memory_weight is None else memory_weight,
+        )
+        self.partitions = self.partitions if partitions is None else checked_partitions(partitions)
+
+    # ------------------------------------------------------------------------------------------- for the engine
+
+    def position(self, known: QueryPosition | None, latest: Mapping[str, int]) -> QueryPosition:
+        """Where the query stands when the next micro-batch comes."""
+        position = known or QueryPosition(self.compiled.query.digest, self._before_unseen(latest))
+        if self._is_resumed and not position.is_served:
+            position = replace(position, failed=None, is_paused=False, delivered=self._before_unseen(latest))
+        self._is_resumed = False
+        return replace(position, is_paused=self.is_paused)
+
+    def served(self, running: ServedQuery | None, position: QueryPosition) -> ServedQuery:
+        """The query as the engine serves it, with what its scheduler has learnt."""
+        if running is None:
+            scheduler = scheduler_of(self.compiled, self.weights, self.partitions, TupleRates())
+            if position.schedule is not None:
+                with contextlib.suppress(SavedStateError):  # of other plans: it learns anew
+                    scheduler.load(position.schedule)
+            running = ServedQuery(self.compiled, self.sink, self.schema, scheduler)
+        scheduler = running.scheduler
+        if scheduler.costs.weights != self.weights:
+            scheduler.reweigh(self.weights)
+        if isinstance(scheduler, ByChart) and scheduler.parts != self.partitions:
+            scheduler.divide(self.partitions)
+        return running
+
+    def _before_unseen(self, latest: Mapping[str, int]) -> int | None:
+        """The round before the first one of which no row has come yet; None if no row has come at all."""
+        known = [latest[each.source] for each in self.compiled.streams if each.source in latest]
+        return first_unseen(max(known), self.compiled.query.window) - 1 if known else None
+
+
+def checked_partitions(partitions: object) -> int:
+    """How many parts each dimension of a chart has."""
+    if not isinstance(partitions, int) or isinstance(partitions, bool) or not 1 <= partitions <= 1000:  # noqa: PLR2004
+        raise ValueError(f"partitions is a whole number from 1 to 1000, not {partitions!r}")
+    return partitions
