@@ -12,6 +12,7 @@ from thalweg.charts import Weights, candidate_plans
 from thalweg.spark import runs
 from thalweg.spark.explain import Explanation, explanation_of
 from thalweg.spark.filters.predicates.function import FunctionPredicate
+from thalweg.spark.joins.join import COUNT
 from thalweg.spark.joins.text import microseconds
 from thalweg.spark.session.engine import SessionEngine
 from thalweg.spark.session.explain import SessionRun
@@ -42,6 +43,9 @@ class Session:
     checkpoint
         A folder, shared by driver and workers, for the position of the session. A session that is started again with
         the same folder goes on where it was, with those of its queries that are still there, by their text.
+    late
+        ``"count"`` counts rows that come when a round of theirs was delivered already; a folder keeps them there as
+        well, for each stream.
 
     Examples
     --------
@@ -51,13 +55,16 @@ class Session:
     >>> s.start()  # doctest: +SKIP
     """
 
-    def __init__(self, spark: SparkSession, *, checkpoint: str | os.PathLike[str]) -> None:
+    def __init__(
+        self, spark: SparkSession, *, checkpoint: str | os.PathLike[str], late: str | os.PathLike[str] = COUNT
+    ) -> None:
         if not hasattr(spark, "_jsparkSession"):
             raise TypeError(
                 "tw.Session needs a classic Spark session: with Spark Connect run each query with tw.stream"
             )
         self.spark = spark
         self.checkpoint = os.path.abspath(os.path.expanduser(os.fspath(checkpoint)))  # noqa: PTH100, PTH111
+        self._late_folder = None if late == COUNT else os.path.expanduser(os.fspath(late))  # noqa: PTH111
         self._streams: dict[str, SharedStream] = {}
         self._tables: dict[str, StaticTable] = {}
         self._predicates: dict[str, FunctionPredicate] = {}
@@ -153,7 +160,7 @@ class Session:
             raise ValueError(
                 "a session needs a query before it starts: session.query('SELECT ... WINDOW [10 seconds]')"
             )
-        engine = SessionEngine(self.spark, self._catalog(), self.checkpoint, self._serve)
+        engine = SessionEngine(self.spark, self._catalog(), self.checkpoint, self._late_folder, self._serve)
         for query in self.queries:
             self._claim(query.compiled.token, query.sink)
         self._serve(engine)
@@ -191,7 +198,7 @@ class Session:
             known, latest = engine.position.queries, engine.position.latest
             positions = {token: query.position(known.get(token), latest) for token, query in self._queries.items()}
             served = {
-                token: query.served(engine.served.get(token), positions[token])
+                token: query.served(engine.served.get(token), positions[token], engine.tuple_rates)
                 for token, query in self._queries.items()
             }
             engine.serve(served, positions)

@@ -93,10 +93,13 @@ class StandingQuery:
         self._is_resumed = False
         return replace(position, is_paused=self.is_paused)
 
-    def served(self, running: ServedQuery | None, position: QueryPosition) -> ServedQuery:
+    def served(
+        self, running: ServedQuery | None, position: QueryPosition, rates: Callable[[], TupleRates]
+    ) -> ServedQuery:
         """The query as the engine serves it, with what its scheduler has learnt."""
         if running is None:
-            scheduler = scheduler_of(self.compiled, self.weights, self.partitions, TupleRates())
+            known = rates() if len(self.compiled.query.inputs) > 1 else TupleRates()
+            scheduler = scheduler_of(self.compiled, self.weights, self.partitions, known)
             if position.schedule is not None:
                 with contextlib.suppress(SavedStateError):  # of other plans: it learns anew
                     scheduler.load(position.schedule)
