@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from thalweg.charts import Weights, candidate_plans
+from thalweg.charts import candidate_plans
 from thalweg.spark import runs
 from thalweg.spark.explain import Explanation, explanation_of
 from thalweg.spark.filters.predicates.function import FunctionPredicate
@@ -21,7 +21,7 @@ from thalweg.spark.session.program import Program, ProgramQuery, program_query
 from thalweg.spark.session.rows import shared_rows
 from thalweg.spark.session.sinks import FolderSink, FunctionSink, MemorySink, Sink, WriterSink
 from thalweg.spark.session.sources import SharedStream, StaticTable, all_streams
-from thalweg.spark.session.standing import StandingQuery, checked_partitions
+from thalweg.spark.session.standing import QueryOptions, StandingQuery
 from thalweg.spark.session.worker.result_files import ROUND_COLUMNS
 from thalweg.sql.parse import parse_query
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 DELAY = "0 seconds"
+LOG = "query string, round bigint, plan string, is_move boolean, is_switch boolean, is_hit boolean"
 
 
 class Session:
@@ -114,15 +115,20 @@ class Session:
         rate_weight: float = 0.4,
         memory_weight: float = 0.6,
         partitions: int = 10,
+        scheduler: str = "by-chart",
     ) -> StandingQuery:
         """Add a standing query; results of a round are delivered once, after the watermark has passed its end.
 
         `to` is where results go: a folder of Parquet files, a function of a DataFrame and the micro-batch's number, or
         what `tw.Session.files` and `tw.Session.writer` make. By default they are kept in memory, for `results`.
+
+        `rate_weight` and `memory_weight` say how much output rate and memory count when a plan is chosen, `partitions`
+        into how many parts each dimension of a chart is cut. `scheduler` is what chooses plans: ``"by-chart"``, or one
+        of the baselines ``"at-random"``, ``"by-first-estimate"`` and ``"clairvoyant"``.
         """
         sources = [*(each.source for each in self._streams.values()), *(each.source for each in self._tables.values())]
         parsed = parse_query(text, sources, list(self._predicates))
-        weights, parts, sink = Weights(rate_weight, memory_weight), checked_partitions(partitions), as_sink(to)
+        options, sink = QueryOptions.checked(rate_weight, memory_weight, partitions, scheduler), as_sink(to)
         with self._lock:
             taken = Counter(each.compiled.query.digest for each in self._queries.values())
             token = f"{parsed.digest}-{taken[parsed.digest] + 1}"
@@ -131,7 +137,7 @@ class Session:
             if self.engine is not None:
                 self._claim(token, sink)
             called = name or f"query {len(self._queries) + 1}"
-            query = StandingQuery(compiled, called, sink, schema, weights, parts, self._remove)
+            query = StandingQuery(compiled, called, sink, schema, options, self._remove)
             self._queries[token] = query
         return query
 
@@ -183,6 +189,17 @@ class Session:
     def explain(self) -> Explanation:
         """What the session does, and why: of each query the plan, its moves and switches, rows and rounds."""
         return explanation_of([self.thalweg_run])
+
+    def log(self) -> DataFrame:
+        """Every round that the schedulers remember: its query, its plan, and whether it was a move, a switch, a hit."""
+        engine = self.engine
+        records = [
+            (query.name, record.number, record.plan, record.is_move, record.is_switch, record.is_hit)
+            for query in self.queries
+            if engine is not None and query.compiled.token in engine.served
+            for record in engine.served[query.compiled.token].scheduler.log
+        ]
+        return self.spark.createDataFrame(records, LOG)
 
     def await_termination(self, timeout: float | None = None) -> bool | None:
         """Wait until the session ends, as Spark's ``awaitTermination`` does."""
