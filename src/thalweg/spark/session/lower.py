@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 ROUND = "thalweg:round"  # the number of a row's round
 HAVING = "thalweg:having"
+KEY = "thalweg:key"
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class QueryLowering:
             return frame.distinct() if query.is_distinct else frame
         assert isinstance(root, Aggregate)  # noqa: S101 - the heuristics put it on top
         joined = self._lower(root.child)
-        keys = [f.expr(key.sql) for key in query.group_by]
+        keys = [f.expr(key.sql).alias(f"{KEY}{number}") for number, key in enumerate(query.group_by)]
         having = [] if query.having is None else [f.expr(query.having.sql).alias(HAVING)]
         grouped = joined.groupBy(number.alias(ROUND), *keys).agg(*outputs, *having)
         grouped = grouped.select(
