@@ -21,8 +21,13 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.register_profile("dev", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
-# The queries of tests are short: to optimize their code takes the JVM longer than to run it.
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# The queries of tests are short: to optimize their code takes the JVM longer than to run it, and so does verifying the
+# classes of Spark. Enough room for classes and for young objects spares collections of garbage.
+JAVA_OPTIONS = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m -Xmn400m "
+    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
+DAEMON = Path(__file__).parent / "tests" / "python_daemon" / "preloaded_daemon.py"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -46,7 +51,13 @@ def spark() -> Iterator[SparkSession]:
     from thalweg.spark.start import QUIET, local_session
 
     name = "spark.driver.extraJavaOptions"
-    options: dict[str, Any] = {name: f"{QUIET[name]} {JAVA_OPTIONS}"}
-    session = local_session("thalweg-tests", **options)
+    options: dict[str, Any] = {
+        name: f"{QUIET[name]} {JAVA_OPTIONS}",
+        "spark.python.daemon.module": DAEMON.stem,
+        "spark.sql.streaming.checkpoint.fileChecksum.enabled": False,  # twice the files for each micro-batch
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(DAEMON.parent), prepend=os.pathsep)  # where the JVM's workers look for modules
+        session = local_session("thalweg-tests", **options)
     yield session
     session.stop()
