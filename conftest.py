@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         place = item.path.relative_to(Path(__file__).parent)
         if place.parts[0] == "lab":
             item.add_marker(pytest.mark.lab)
-        if place.is_relative_to("tests/spark/joins"):
+        if place.is_relative_to("tests/spark/joins") or place.is_relative_to("lab/tests/benches/joins"):
             item.add_marker(pytest.mark.joins)
         fixtures = getattr(item, "fixturenames", ())
         if "spark" in fixtures or "environment" in fixtures:
