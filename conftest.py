@@ -27,17 +27,21 @@ JAVA_OPTIONS = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m -Xmn400m "
     "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 )
+# Where `tw.join` is tested: `scripts/run-tests.sh` runs these tests in the process that has few others on Spark.
+JOINS = "tests/spark/joins", "tests/examples/test_common_traffic.py", "lab/tests/benches/joins"
 DAEMON = Path(__file__).parent / "tests" / "python_daemon" / "preloaded_daemon.py"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that use Spark, those that start their own, those of joins, and those of the lab."""
+    """Mark the tests that use Spark or start their own, the tests of joins and of their cells, and those of the lab."""
     for item in items:
         place = item.path.relative_to(Path(__file__).parent)
         if place.parts[0] == "lab":
             item.add_marker(pytest.mark.lab)
-        if place.is_relative_to("tests/spark/joins") or place.is_relative_to("lab/tests/benches/joins"):
+        if any(place.is_relative_to(folder) for folder in JOINS):
             item.add_marker(pytest.mark.joins)
+        if place.is_relative_to("tests/mjoin"):
+            item.add_marker(pytest.mark.mjoin)
         fixtures = getattr(item, "fixturenames", ())
         if "spark" in fixtures or "environment" in fixtures:
             item.add_marker(pytest.mark.spark)
