@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from thalweg.spark.jvm import java_class
+
 KEY_IN_PLAN = re.compile(r"thalweg[:_]([0-9a-f]{12})")
 
 
@@ -21,7 +23,8 @@ def plan_text(explained: Any, mode: str = "extended") -> str:  # noqa: ANN401 - 
     own = vars(explained) if hasattr(explained, "__dict__") else {}  # a Connect DataFrame takes any name for a column's
     if "_jdf" in own:  # a classic DataFrame
         execution = explained._jdf.queryExecution()  # noqa: SLF001 - Spark prints, or tells nothing
-        return str(explained.sparkSession.sparkContext._jvm.PythonSQLUtils.explainString(execution, mode))  # noqa: SLF001
+        utilities = java_class(explained.sparkSession._jvm, "org.apache.spark.sql.api.python.PythonSQLUtils")  # noqa: SLF001
+        return str(utilities.explainString(execution, mode))
     if "_jsq" in own:  # a classic streaming query
         # Before the first micro-batch there is no physical plan; the analysed one is there from the start.
         return f"{explained._jsq.streamingQuery().analyzedPlan()}\n{explained._jsq.explainInternal(True)}"  # noqa: SLF001, FBT003

@@ -13,6 +13,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from thalweg.spark.filters.harmless import CLOCKS, Node, Prover
+from thalweg.spark.jvm import java_class
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -92,6 +93,9 @@ class Catalyst:
         found = self.root.apply(node.number)
         return found if found is not None and found.getClass().getSimpleName() == node.kind else None
 
+    def _class(self, name: str) -> Any:  # noqa: ANN401 - a class of the JVM
+        return java_class(self.jvm, f"org.apache.spark.sql.catalyst.{name}")
+
     def property_of(self, node: Node, name: str) -> str | None:
         """The text of a property that the tree leaves out."""
         from py4j.protocol import Py4JError
@@ -108,15 +112,14 @@ class Catalyst:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        packages = self.jvm.org.apache.spark.sql.catalyst
         try:
             expression = self.expression(node)
             if expression is None:
                 return None
-            plan = packages.plans.logical.Filter(expression, packages.plans.logical.OneRowRelation())
+            plan = self._class("plans.logical.Filter")(expression, self._class("plans.logical.OneRowRelation")())
             with _errors_not_logged():
-                for rule in (packages.optimizer.ReplaceExpressions, packages.optimizer.ConstantFolding):
-                    plan = rule.apply(plan)
+                for rule in ("ReplaceExpressions", "ConstantFolding"):
+                    plan = self._class(f"optimizer.{rule}").apply(plan)
             return tree_of(plan.condition().toJSON())
         except (Py4JError, PySparkException, TypeError):  # a missing class is a package, which cannot be called
             return None

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from thalweg.spark.filters.conditions import SparkCondition, opaque_truth
 from thalweg.spark.filters.forms import SampledRows
+from thalweg.spark.jvm import java_class
 from thalweg.spark.plan_text import plan_text
 
 if TYPE_CHECKING:
@@ -199,8 +200,8 @@ def _first_of_each_partition(frame: DataFrame) -> DataFrame | None:
     try:
         spark = frame.sparkSession
         limit = frame.limit(PARTITION_ROWS)._jdf.queryExecution().logical()  # noqa: SLF001 - of all, over one of each
-        classic = spark._jvm.org.apache.spark.sql.classic  # type: ignore[union-attr]  # noqa: SLF001
-        return ClassicFrame(classic.Dataset.ofRows(spark._jsparkSession, limit.child()), spark)  # noqa: SLF001
+        dataset = java_class(spark._jvm, "org.apache.spark.sql.classic.Dataset")  # noqa: SLF001
+        return ClassicFrame(dataset.ofRows(spark._jsparkSession, limit.child()), spark)  # noqa: SLF001
     except (Py4JError, TypeError):
         return None
 
