@@ -123,9 +123,10 @@ def _unpacked(plan: JoinPlan, inputs: Sequence[JoinInput], results: DataFrame) -
 
     by_name = {each.name: each for each in inputs}
     shown = pa.schema([(alias, by_name[name].arrow_types[column]) for name, column, alias in plan.query.select])
+    # Not as text, which has no room for the odd names that fields within a struct may have.
     fields = StructType([StructField(alias, by_name[name].types[column]) for name, column, alias in plan.query.select])
     if plan.query.output == "changelog":
-        shown, fields = shown.append(pa.field(CHANGE, pa.int8())), fields.add(StructField(CHANGE, ByteType()))
+        shown, fields = shown.append(pa.field(CHANGE, pa.int8())), fields.add(CHANGE, ByteType())
     return results.mapInArrow(unpacker(shown, plan.key), fields)
 
 
