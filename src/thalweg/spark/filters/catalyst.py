@@ -1,4 +1,4 @@
-"""Reads from Spark's analysis what is known of a condition before it runs: errors, cost, determinism and columns."""
+"""Reads facts about a condition from Spark's analysis, before it runs: errors, cost, determinism and columns."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SEPARATOR = "\0"  # occurs in no name
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a condition without running it."""
+    """Facts about a condition that are known without running it."""
 
     safe: bool  # it cannot raise, on any row of any data of these types, under the session's settings
     cheap: bool  # it takes nanoseconds: comparisons of columns and constants
@@ -47,7 +47,7 @@ class Facts:
 
 
 def facts_of(frame: DataFrame, conditions: Sequence[Column]) -> list[Facts]:
-    """What is known of conditions on a DataFrame. Spark refuses conditions that it cannot analyse."""
+    """The facts about conditions on a DataFrame. Spark refuses conditions that it cannot analyse."""
     if not conditions:
         return []
     filtered = frame.where(reduce(operator.and_, conditions))
@@ -130,7 +130,7 @@ def _errors_not_logged() -> Iterator[None]:
     """Keep PySpark from writing a page to the standard error for an error that is expected."""
     from pyspark.logger import PySparkLogger
 
-    logger = PySparkLogger.getLogger(ERROR_LOGGER)  # which has to be one of PySpark's own class
+    logger = PySparkLogger.getLogger(ERROR_LOGGER)  # PySpark needs a logger of its own class
     before, logger.disabled = logger.disabled, True
     try:
         yield
@@ -145,7 +145,7 @@ def tree_of(text: str) -> Node:
     'Literal'
     """
     listed = json.loads(text)
-    trees: list[Node] = []  # of what follows in the list, the next one last
+    trees: list[Node] = []  # of the nodes that follow in the list, the next tree last
     for number in range(len(listed) - 1, -1, -1):
         fields = listed[number]
         children = tuple(trees.pop() for _ in range(fields["num-children"]))

@@ -44,7 +44,7 @@ class FileSink:
         owner = self._read(owned)
         if not owner:
             self._create(owned, {"token": token, "checkpoint": self._checkpoint})
-            owner = self._read(owned)  # of two that came at once, one was first
+            owner = self._read(owned)  # of two queries that came at once, one was first
         if owner.get("token") != token:
             raise ValueError(
                 f"{self._path} is written by another query, with the checkpoint {owner.get('checkpoint')}: write to "
@@ -52,7 +52,7 @@ class FileSink:
             )
 
     def write(self, kept: DataFrame, number: int) -> None:
-        """Write the rows of a micro-batch, in place of those that an earlier try has written."""
+        """Write the rows of a micro-batch, in place of the rows that an earlier try has written."""
         aside = f"{self._path}/{ASIDE}/batch-{number}"
         kept.write.format(self._format).options(**self._options).mode("overwrite").save(aside)
         system, target = self._system(self._path)

@@ -52,7 +52,7 @@ def pack_tables(frames: Mapping[str, DataFrame], tables: Sequence[str]) -> dict[
         sizes = ", ".join(f"{name} {len(data) >> 20} MB" for name, data in packed.items())
         raise ValueError(
             f"tables travel with the query and may have {MOST_TABLE_BYTES >> 20} MB together: {sizes}. Filter them, "
-            f"select= fewer columns, or read the large one as a stream with windows={{name: None}}"
+            f"select= fewer columns, or read the large table as a stream with windows={{name: None}}"
         )
     return packed
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExpressionPredicate(Predicate):
-    """A condition that Spark evaluates: text in Spark SQL, a Column, or what makes a Column of a DataFrame."""
+    """A condition that Spark evaluates: text in Spark SQL, a Column, or a function from a DataFrame to a Column."""
 
     condition: str | Column | Callable[[DataFrame], Column]
 
