@@ -60,7 +60,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - any object of the public API
     if name not in _HOMES:
         raise AttributeError(f"module 'thalweg' has no attribute {name!r}; it has {', '.join(__all__)}")
     from importlib import import_module

@@ -62,7 +62,7 @@ def unseal(kind: str, version: int, data: bytes, remedy: str = REMEDY) -> list[b
     return _parts(kind, body, remedy)
 
 
-def load_json(kind: str, text: bytes | str) -> Any:  # noqa: ANN401 - whatever JSON says
+def load_json(kind: str, text: bytes | str) -> Any:  # noqa: ANN401 - any value that JSON has
     """The value of a JSON text, or a `SavedStateError`; text that nests too deep is refused, too.
 
     >>> load_json("greeting", "{")

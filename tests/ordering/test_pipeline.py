@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thalweg.ordering import POLICIES, AGreedy, AsWritten, Policy, optimal_order, order_cost
-from thalweg.ordering.pipeline import FIRST_SLICE, Filter, Pipeline
+from thalweg.ordering.pipeline import Filter, Pipeline
+from thalweg.ordering.slices import FIRST_SLICE
 from thalweg.ordering.stopwatch import SINGLES
 
 every_policy = pytest.mark.parametrize("kind", POLICIES, ids=lambda kind: kind.name)

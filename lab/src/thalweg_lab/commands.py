@@ -26,7 +26,7 @@ console = Console()
 messages = Console(stderr=True)
 
 JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the results to this file.")]
-StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 1 when something did not hold.")]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 1 when a target did not hold.")]
 OutOption = Annotated[Path, typer.Option(metavar="DIR", help="The folder of the lab's files.")]
 
 
@@ -40,7 +40,7 @@ def demo() -> None:
 
 @lab.command("list")
 def list_experiments() -> None:
-    """List the experiments, with the claim each one tests."""
+    """List the experiments, with the claim that each experiment tests."""
     from rich.table import Table
 
     from thalweg_lab.experiments import EXPERIMENTS
@@ -73,7 +73,8 @@ def run_experiments(
     """Run experiments on Spark, and set the papers' claims beside the measurements.
 
     Each experiment leaves [b]ID.json[/b], [b]ID.csv[/b], [b]ID.png[/b] and [b]ID.svg[/b] in the folder.
-    Exits with 0 when everything ran, whatever held, and with 1 when an experiment could not run to its end.
+    Exits with 0 when everything ran, also if a target did not hold, and with 1 when an experiment could not run to its
+    end.
     """
     from thalweg.spark.start import local_session
     from thalweg_lab.experiments import EXPERIMENTS, find
@@ -114,13 +115,13 @@ def report_experiments(out: OutOption = Path("lab-out")) -> None:
 
 def bench(
     name: Annotated[str | None, typer.Argument(help="Which benchmark; without it, list them.")] = None,
-    scenario: Annotated[str | None, typer.Argument(help="One of its scenarios; without it, all.")] = None,
+    scenario: Annotated[str | None, typer.Argument(help="A scenario of the benchmark; all if not given.")] = None,
     json_file: JsonOption = None,
     strict: StrictOption = False,
 ) -> None:
     """Run a benchmark. It compares within one run and reports ratios.
 
-    Exits with 0 when it ran, whatever held.
+    Exits with 0 when it ran, also if a target did not hold.
     """
     from rich.progress import Progress
     from rich.table import Table

@@ -1,7 +1,7 @@
 """The demonstration: a drifting, correlated stream through adaptive filters on local Spark.
 
 A Structured Streaming query runs four strategies side by side over the same rows and counts how many filters each
-evaluates. The rows are numbers; whether a filter drops one is a function of the number, so every run sees the same
+evaluates. The rows are numbers; whether a filter drops a row is a function of the number, so every run sees the same
 stream. Filters come in correlated pairs, and their drop rates change places from phase to phase.
 """
 
@@ -26,7 +26,7 @@ from thalweg.ordering.types import Booleans, Floats, Integers
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-PHASES = (  # drop rates of the six filters, one row a phase; neighbours decide alike on most rows
+PHASES = (  # drop rates of the six filters, a line a phase; neighbours decide alike on most rows
     (0.10, 0.15, 0.30, 0.35, 0.60, 0.65),
     (0.60, 0.65, 0.10, 0.15, 0.30, 0.35),
     (0.30, 0.35, 0.60, 0.65, 0.10, 0.15),
@@ -74,7 +74,7 @@ _pipelines: dict[str, Pipeline] = {}  # of this worker process: they go on learn
 
 
 def pipeline(strategy: str, phase: int, clock: Callable[[], float] = time.perf_counter) -> Pipeline:
-    """The worker's pipeline of a strategy; the optimum knows each phase beforehand, so it has one for each."""
+    """The worker's pipeline of a strategy; the optimum knows each phase beforehand: a pipeline for each phase."""
     key = f"{strategy} {phase}" if strategy == OPTIMAL else strategy
     if key not in _pipelines:
         kinds: dict[str, type[Policy]] = {Independent.name: Independent, AGreedy.name: AGreedy}
@@ -110,7 +110,7 @@ def run_strategies(
 
 
 def main(console: Console) -> None:
-    """Run the demonstration and show what it found."""
+    """Run the demonstration and show its results."""
     from thalweg.spark.start import local_session
 
     console.print(

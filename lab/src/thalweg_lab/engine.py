@@ -1,7 +1,7 @@
 """A tuple-at-a-time filter engine, compiled, in which the cost of filters and of adapting is real.
 
 Each filter probes the hash index of a window of 10,000 rows, as often as its cost says, and drops the tuple if it
-finds no match; the tuple's drop mask says which keys it brings. The policies are those of `thalweg.ordering`, called
+finds no match; the tuple's drop mask says which keys it brings. The policies of `thalweg.ordering` are called
 through their kernels, so that processing rates and overheads are measured and not modelled.
 (a-greedy-2004, section 9)
 """
@@ -39,10 +39,10 @@ END = -1  # of a bucket
 SCATTER = 0x9E3779B97F4A7C1  # odd: multiplies tuple numbers apart
 
 VECTOR = 2000  # tuples between two looks at ordinary processing
-TIME_EVERY = 8  # profile tuples from one whose evaluations are timed to the next: a clock costs as much as a probe
+TIME_EVERY = 8  # profile tuples from a timed profile tuple to the next: a clock costs as much as a probe
 BLOCK = 2000  # tuples for which filter evaluations are counted together, as in figures 16 to 18
 
-OUTSIDE = -1  # a policy that learns outside of the kernel, between vectors: whatever is not in CODES
+OUTSIDE = -1  # a policy that learns outside of the kernel, between vectors: every policy that is not in CODES
 # The last two learn from ordinary processing.
 FIXED, A_GREEDY, SWEEP, INDEPENDENT, LOCAL_SWAPS, ADJACENT_SWAP, MARGINAL_RANK = range(7)
 CODES = {
@@ -176,7 +176,7 @@ def _look(
         seconds[filter_index] = alive * window.mean_time[filter_index]
         total += seconds[filter_index]
         alive -= counts[position]
-    if total > 0.0 and nanoseconds > 0:  # the vector's time, shared out by what single evaluations were seen to take
+    if total > 0.0 and nanoseconds > 0:  # the vector's time, shared out in proportion to timed single evaluations
         for filter_index in range(filters):
             seconds[filter_index] *= nanoseconds * 1e-9 / total
     if code == ADJACENT_SWAP:
@@ -253,7 +253,7 @@ def process(  # noqa: C901, PLR0912, PLR0915 - one loop with its cases, and call
                 sample.counters[GAP] -= 1
                 continue
 
-            measured = timed or tally[PROFILED] % TIME_EVERY == 1  # one more, for all untimed ones
+            measured = timed or tally[PROFILED] % TIME_EVERY == 1  # one more tuple, for all untimed tuples
             began_profiling = before = clock() if measured else 0
             wanted = state.wanted[position]
             known = 1 << order[position]
@@ -336,10 +336,10 @@ class Engine:
     batch
         How many profile tuples the policy is shown at a time; 1 is the paper's way.
     seed
-        Seed of the windows' contents and of what is profiled.
+        Seed of the windows' contents and of the choice of profiled tuples.
     probe_seconds
-        The time of a probe, as policies are to see it; measured if not given. With it, what a policy does depends
-        on the seeds alone and not on the moment.
+        The time of a probe, as policies are to see it; measured if not given. With it, a policy's orders depend on
+        the seeds alone and not on the moment.
 
     Examples
     --------
@@ -355,7 +355,7 @@ class Engine:
     ) -> None:
         filters = len(probes)
         if not filters or min(probes) < 1:
-            raise ValueError(f"probes are counts of at least 1, one a filter, not {list(probes)}")
+            raise ValueError(f"probes are counts of at least 1, one for each filter, not {list(probes)}")
         compile_kernels()
         self._batch = batch
         self._probes = np.array(probes, np.int64)
@@ -382,7 +382,7 @@ class Engine:
     def race(self, policies: Mapping[str, Policy], chunks: Iterable[Integers]) -> dict[str, EngineRun]:
         """Let several policies process the same stream, chunk by chunk in turn, so that their times compare.
 
-        Policies go on learning from call to call. Those that decide once run in the order they have.
+        Policies go on learning from call to call. Policies that decide once run in the order they have.
         """
         for policy in policies.values():
             if policy.filters != self._probes.size:

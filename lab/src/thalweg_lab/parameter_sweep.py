@@ -72,8 +72,8 @@ def run_sweeps(
 ) -> Iterator[tuple[str, list[Json] | SweepError]]:
     """Run several sweeps at once; hand over the results of each, or its failure, as soon as it is complete.
 
-    One Spark job a sweep, all submitted at the start: Spark's FIFO scheduler gives free cores to the earlier
-    ones first, so none idles while the last settings of one sweep finish. A single job for all would keep the
+    Each sweep is a Spark job, all submitted at the start: Spark's FIFO scheduler gives free cores to the earlier
+    jobs first, so no core idles while the last settings of a sweep finish. A single job for all would keep the
     cores as busy, but Spark hands over a job's results only when the whole job is done: an interruption would
     lose everything. Leaving the iteration early, by an exception, Ctrl-C or `break`, cancels the jobs that still run.
     """
@@ -83,7 +83,7 @@ def run_sweeps(
         raise ValueError("sweeps that run together need different names")
     try:
         # Spark is talked to from other threads only: Ctrl-C in the middle of a call would leave py4j's
-        # connection unusable, and the next call is the one that cancels the jobs.
+        # connection unusable, and the next call has to cancel the jobs.
         for started in running.values():
             Thread(target=_collect, args=(spark, started, events), daemon=True).start()
         if on_progress is not None and _is_classic(spark):  # a Connect session has no status tracker
@@ -117,7 +117,7 @@ def _collect(spark: "SparkSession", running: _Running, events: "SimpleQueue[Any]
         events.put((running, _results(spark, running)))
     except SweepError as failure:
         events.put((running, failure))
-    except Exception as error:  # noqa: BLE001 - whatever Spark raises must reach the waiting thread
+    except Exception as error:  # noqa: BLE001 - any error of Spark must reach the waiting thread
         message = f"Spark could not run the sweep {running.job.name}: {_short(error)}"
         events.put((running, SweepError(message)))
     finally:
@@ -128,7 +128,7 @@ def _results(spark: "SparkSession", running: _Running) -> list[Json]:
     settings = [json.dumps(setting, default=_plain) for setting in running.job.settings]
     if not settings:
         return []
-    # A Connect session has no job groups, and a classic one's tags cannot be interrupted from another thread.
+    # A Connect session has no job groups, and a classic session's tags cannot be interrupted from another thread.
     if _is_classic(spark):
         spark.sparkContext.setJobGroup(running.tag, running.job.name, interruptOnCancel=True)
     else:

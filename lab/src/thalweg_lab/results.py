@@ -36,7 +36,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Report:
-    """All results of one command, with how long it took and on what machine.
+    """All results of a command, with the time that it took and the machine that it ran on.
 
     >>> report = Report("lab", 1.5, {"cores": 2}, (at_least("n = 8", "speed-up", 6.0, 5),))
     >>> Report.from_json(report.to_json()) == report

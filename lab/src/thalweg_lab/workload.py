@@ -21,17 +21,17 @@ CHUNK = 100_000  # tuples generated at a time: long enough to time, short enough
 
 @dataclass(frozen=True)
 class Workload:
-    """Filters with their drop rates, in groups of correlated ones.
+    """Filters with their drop rates, in groups of correlated filters.
 
     Parameters
     ----------
     drops
-        The unconditional drop probability of each filter: one less its selectivity.
+        The unconditional drop probability of each filter: 1 less its selectivity.
     gamma
         The correlation factor: how many filters a group has; 1 makes all independent.
     agreement
         The share of tuples on which two filters of a group decide alike. Where the drop rates do not allow it,
-        the nearest possible: never below what independent filters show.
+        the nearest possible share: never below that of independent filters.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Workload:
         return replace(self, drops=tuple(random.permutation(self.drops).tolist()))
 
     def _sharing(self, group: int) -> float:
-        """The probability with which a filter decides by its group's common number instead of one of its own.
+        """The probability with which a filter decides by its group's common number instead of a number of its own.
 
         Two filters with drop rates d and e agree on 1 - |d - e| of the tuples if both use the common number, and
         on de + (1-d)(1-e) otherwise; the probability that both do is chosen so that they meet the agreement

@@ -114,7 +114,7 @@ class Watched(Policy):
             raise ValueError(f"the log holds at least 1 change, not {log}")
         if isinstance(policy, Watched):
             raise TypeError("this policy is watched already; watch the policy in it, policy.policy, instead")
-        # Profile, state, sampler and random numbers are the policy's: Policy's own constructor would make new ones.
+        # Profile, state, sampler and random numbers are the policy's: Policy's own constructor would make them anew.
         self.policy = policy
         self.profile, self.state = policy.profile, policy.state
         self.sampler, self.random = policy.sampler, policy.random

@@ -1,9 +1,9 @@
 """The cost of a probe order, a second (q-aware-join-ordering-2009, section 2.2, equations 1 to 3).
 
-A new tuple is inserted into its stream's window, an old one is purged, and the new one probes the windows of the
-other streams in order. What a probe costs is measured in one of three ways (`Measure`); planners are compared only
-under one. Erratum: section 4 defines C of a stream as the tuples that joining it produces, equation 2 as the pairs
-it compares; both have the property that TreeOpt needs, and both are offered.
+A new tuple is inserted into its stream's window, an old tuple is purged, and the new tuple probes the windows of the
+other streams in order. The cost of a probe has three measures (`Measure`); planners are compared only under the same
+measure. Erratum: section 4 defines C of a stream as the tuples that joining it produces, equation 2 as the pairs it
+compares; both have the property that TreeOpt needs, and both are offered.
 
 `step` is the definition, in plain numbers. `Model` holds the same as arrays of logarithms, for planners: the sizes
 of a join of many streams leave the range of floating-point numbers, their logarithms do not.

@@ -1,9 +1,9 @@
 """The join graph: streams with rate and window, predicates with selectivity, and the shape they form.
 
 Built from statistics or from the text of a join condition. Predicates are taken to be independent
-(q-aware-join-ordering-2009, section 2.1): the selectivities of several between two streams multiply. Equalities that
-follow from one another are the exception: of `R1.a = R2.a`, `R2.a = R3.a` and `R1.a = R3.a` only two count, those
-with the greatest selectivities (`JoinGraph.counted`, decision 0015).
+(q-aware-join-ordering-2009, section 2.1): the selectivities of several predicates between two streams multiply.
+Equalities that follow from each other are the exception: of `R1.a = R2.a`, `R2.a = R3.a` and `R1.a = R3.a` only the two
+with the greatest selectivities count (`JoinGraph.counted`, decision 0015).
 """
 
 from __future__ import annotations

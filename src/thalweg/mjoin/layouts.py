@@ -120,7 +120,7 @@ def _split_heavy_rows(
 
 
 def row_hashes(rows: pa.RecordBatch) -> Integers:
-    """Hashes of whole rows: a task that is repeated gives the same hashes, in whatever order it gets the rows.
+    """Hashes of whole rows: a task that is repeated gives the same hashes, in whichever order it gets the rows.
 
     >>> first, second, third = row_hashes(pa.record_batch({"a": [1, 2, 1], "b": ["x", None, "x"]})).tolist()
     >>> first == third, first == second

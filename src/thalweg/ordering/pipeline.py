@@ -6,7 +6,6 @@ are anything with a length of which slices and index arrays can be taken; filter
 
 from __future__ import annotations
 
-import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -16,41 +15,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thalweg.ordering.policy import Policy
-from thalweg.ordering.stopwatch import SINGLES, Stopwatch
+from thalweg.ordering.slices import SliceCounts, SliceSizes, UntoldSlices
+from thalweg.ordering.stopwatch import Stopwatch
 from thalweg.ordering.types import Booleans, Floats, Integers
 
-FIRST_SLICE = 64  # rows of the first slice after some single rows; then doubled: a bad first order meets few rows
-LARGEST_SLICE = 32  # times it is doubled
 SLICE_SECONDS = 10e-3  # time of the first slice of a batch: an order that has become bad does not run for long
 NEXT_SECONDS = 20e-3  # time of the slices after it, which run in an order that the first has tried
-LEAST_SECONDS = 1e-9
-STEADY = 1000  # rows after which the time of a row is known
 PROFILE_SHARE = 0.003  # of the filters' own time that profiling may take, once the policy has had a look
-# Slices of which the policy is told at once, as telling takes as long as a filter, unless a slice is unusual: the share
-# of rows that a filter drops differs by so much, or its time by such a factor.
-TELL_SLICES = 10
-UNUSUAL_SHARE, UNUSUAL_TIME = 0.05, 1.5
 MOST_RESTARTS = 20  # that are remembered
 FIRST_LOOK = 64  # profile tuples that are made, however much they cost
 
 
 Rows = Any  # a batch of rows, for example a NumPy array
 Filter = Callable[[Rows], Booleans]
-
-
-class SliceCounts(NamedTuple):
-    """The counts of the filters in one slice, a number for each filter."""
-
-    evaluated: list[int]  # rows
-    dropped: list[int]  # rows
-    seconds: list[float]
-
-
-class Usual(NamedTuple):
-    """How a filter behaved when the policy was last told."""
-
-    share: float = 0.0  # of the rows that it dropped
-    row_seconds: float = 0.0  # that a row took
 
 
 class Chosen(NamedTuple):
@@ -111,13 +88,12 @@ class Pipeline:
         self._costs = None if costs is None else np.array(costs, np.float64)
         self._stamp = stamp
         self._clock = clock
-        self._slices = 0
-        self._recent_rows = self._recent_seconds = self._spent = 0.0
+        self._sizes = SliceSizes()
+        self._spent = 0.0  # the filters' time
         self._began = 0.0, 0.0  # the filters' and the profiling's time when there was nothing to know yet
         self._start = 0  # of the slice in its batch
         self._watches = tuple(Stopwatch() for _ in filters)
-        self._untold: list[SliceCounts] = []  # of the slices since the policy was last told
-        self._usual = [Usual()] * len(filters)
+        self._untold = UntoldSlices(len(filters))
 
     @property
     def evaluated(self) -> Integers:
@@ -142,7 +118,7 @@ class Pipeline:
     @property
     def row_seconds(self) -> float:
         """The seconds that a row took lately, NaN as long as the first rows are being looked at."""
-        return self._recent_seconds / self._recent_rows if self.tuples > STEADY else math.nan
+        return self._sizes.row_seconds
 
     @property
     def costs(self) -> Floats:
@@ -156,7 +132,7 @@ class Pipeline:
 
     def warm_up(self, costs: ArrayLike, call_costs: ArrayLike) -> None:
         """Begin with costs that are known from an earlier run, and with whole batches."""
-        self._slices = SINGLES + LARGEST_SLICE
+        self._sizes.begin_large()
         for watch, cost, call in zip(self._watches, np.array(costs, float), np.array(call_costs, float), strict=True):
             watch.expect(float(cost), float(call))
 
@@ -164,21 +140,11 @@ class Pipeline:
         """Which of the rows all filters keep."""
         parts, start = list[Booleans](), 0
         while start < len(rows):
-            stop = start + self._slice_size(len(rows) - start, NEXT_SECONDS if start else SLICE_SECONDS)
+            stop = start + self._sizes.choose(len(rows) - start, NEXT_SECONDS if start else SLICE_SECONDS)
             self._start = start
             parts.append(self._keep(rows if stop - start == len(rows) else rows[start:stop]))
             start = stop
         return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.bool_), *parts])
-
-    def _slice_size(self, most: int, seconds: float) -> int:
-        """How many rows to take at once: few at first, and then as many as take a while."""
-        self._slices += 1
-        if self._slices <= SINGLES:
-            return 1
-        size = FIRST_SLICE << min(self._slices - SINGLES - 1, LARGEST_SLICE)
-        if self.tuples > STEADY:
-            size = min(size, int(seconds * self._recent_rows / max(self._recent_seconds, LEAST_SECONDS)) + 1)
-        return most if size > most // 2 else size
 
     def _keep(self, rows: Rows) -> Booleans:
         """Which rows of a slice all filters keep; the policy learns from it."""
@@ -190,11 +156,11 @@ class Pipeline:
             before = self._clock()
             self._profile(rows, chosen)
             self.profile_seconds += self._clock() - before
-        is_unusual = self._is_unusual(counts)
+        is_unusual = self._untold.is_unusual(counts)
         if is_unusual:  # the policy is told of it apart from the slices before
             self._tell()
-        self._untold.append(counts)
-        if is_unusual or len(self._untold) >= TELL_SLICES:
+        self._untold.add(counts)
+        if is_unusual or self._untold.is_full:
             self._tell()
         if kept is None:
             return np.ones(len(rows), np.bool_)
@@ -231,40 +197,20 @@ class Pipeline:
         spent = sum(counts.seconds)
         self.tuples += rows
         self._spent += spent
-        self._recent_rows = 0.5 * self._recent_rows + rows
-        self._recent_seconds = 0.5 * self._recent_seconds + spent
-
-    def _is_unusual(self, counts: SliceCounts) -> bool:
-        """Whether a slice is unlike the slices of which the policy was last told."""
-        for evaluated, dropped, seconds, usual in zip(*counts, self._usual, strict=True):
-            if evaluated and (
-                abs(dropped / evaluated - usual.share) > UNUSUAL_SHARE
-                or seconds > UNUSUAL_TIME * usual.row_seconds * evaluated
-            ):
-                return True
-        return False
+        self._sizes.note(rows, spent)
 
     def _tell(self) -> None:
         """Let the policy learn from ordinary processing since it was last told."""
-        if not self._untold:
-            return
-        evaluated, dropped, seconds = (
-            [sum(numbers) for numbers in zip(*slices, strict=True)] for slices in zip(*self._untold, strict=True)
-        )
-        self._untold.clear()
-        self._usual = [
-            Usual(gone / (count or 1), spent / (count or 1))
-            for count, gone, spent in zip(evaluated, dropped, seconds, strict=True)
-        ]
-        self.policy.observe(evaluated, dropped, seconds)
-        if self.policy.saw_change:
-            self._start_over()
+        if self._untold:
+            self.policy.observe(*self._untold.take())
+            if self.policy.saw_change:
+                self._start_over()
 
     def _start_over(self) -> None:
         """Learn anew, because the stream has changed, with few rows at a time until that is done."""
         self.restarts.append((self.tuples, len(self.policy.profile)))
         self.policy.forget()
-        self._slices = SINGLES
+        self._sizes.begin_small()
         self._began = self._spent, self.profile_seconds
         for watch in self._watches:
             watch.forget()

@@ -2,7 +2,7 @@
 
 Two wishes reduce to one relation. A filter *after* others waits until they have run. A *pinned* filter holds its
 place: filters that are written before it stay before it, and filters that are written after it stay after it, so that
-exactly the same tuples reach it whatever the order of the rest.
+exactly the same tuples reach it in every order of the rest.
 """
 
 from __future__ import annotations

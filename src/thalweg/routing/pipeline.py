@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 
 from thalweg.ordering.pipeline import PROFILE_SHARE, Filter, Pipeline, Rows
 from thalweg.ordering.sampling import counts_of
-from thalweg.ordering.stopwatch import SINGLES
 from thalweg.ordering.types import Booleans, Floats, Integers
 from thalweg.routing.attributes import Columns
 from thalweg.routing.class_router import ClassRouter
@@ -105,7 +104,7 @@ class RoutedPipeline(Pipeline):
         tuples, dropped = self.tuples, sum(self._dropped)
         if self.router.version or self.rows_by:
             self.rows_by[self.router.in_use] += len(rows)
-        if self.router.classifier is None or self._slices < SINGLES:
+        if self.router.classifier is None or not self._sizes.has_tried:
             kept, overhead = super().keep(rows), 0.0
             self._show_one_order(columns)
         else:

@@ -31,8 +31,8 @@ log = logging.getLogger(__name__)
 class Metrics(StreamingQueryListener):
     """Calls a function with the metrics of each micro-batch of a query that runs with Thalweg.
 
-    `latest` holds the last ones of each query, by its id. `close` takes the listener off again, when all that has
-    happened until then was told. An error of the function is logged at once, and raised again by `close`.
+    `latest` holds the last metrics of each query, by its id. `close` takes the listener off again, once the function
+    has had all micro-batches until then. An error of the function is logged at once, and raised again by `close`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Benchmarks of change detection: what it gains where probabilities change, what it costs, and that it does no harm."""
+"""Benchmarks of change detection: its gain where probabilities change, its cost, and that it does no harm."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OTHER_BATCHES = (
     1,
     200,
 )  # for the note: a detector works by the segment, A-Greedy's kernel the faster the more there are
-SAME = "they profile the same tuples: counts repeat exactly; what other profile tuples would change is not in it"
+SAME = "they profile the same tuples: counts repeat exactly; the effect of other profile tuples is not in it"
 PROBES = 50  # index probes of a filter in the engine: about a microsecond, a cheap predicate
 ENGINE_TUPLES = 400_000
 
@@ -43,7 +43,7 @@ def run(scenario: str | None, progress: Progress) -> list[Result]:
 
 
 def exp1() -> list[Result]:
-    """Filter evaluations on the streams of experiment 1, beside A-Greedy's and those of a second A-Greedy."""
+    """Filter evaluations on the streams of experiment 1, beside A-Greedy's and a second A-Greedy's."""
     import numpy as np
 
     from thalweg_lab.experiments.bcs.stream import abrupt, count, regimes
@@ -94,7 +94,7 @@ def loop() -> list[Result]:
     policies = _policies(0)
     stretches = regimes(CHANGES, random)
     warm = _policies(0)
-    for stretch in stretches:  # loads all compiled code, also what only a change needs
+    for stretch in stretches:  # loads all compiled code, also the code that only a change needs
         _turn(warm, stretch.masks(TURN, random), random, BATCH)
     spent = {batch: dict.fromkeys(policies, 0.0) for batch in (BATCH, *OTHER_BATCHES)}
     for batch, seconds in spent.items():

@@ -1,4 +1,4 @@
-"""Benchmarks of the ordering core: what keeping an order costs, and how fast the lab's engine is."""
+"""Benchmarks of the ordering core: the cost of keeping an order, and how fast the lab's engine is."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def complete() -> list[Result]:
 
 
 def times(name: str, shapes: tuple[str, ...], streams: int) -> dict[str, float]:
-    """The median time of planning a graph of each shape, another one each turn; the shapes take turns."""
+    """The median time of planning a graph of each shape, another graph each turn; the shapes take turns."""
     import numpy as np
 
     from thalweg.joinorder import planner, random_graph

@@ -78,7 +78,7 @@ def stored(folder: Path, experiment: Experiment, *, quick: bool) -> Outcome | No
         return None
     if outcome is None or outcome.quick != quick or outcome.version != version():
         return None
-    # Compared as JSON, since that is what was stored: a tuple in a setting comes back as a list.
+    # Compared as JSON, as it was stored: a tuple in a setting comes back as a list.
     return outcome if outcome.settings == json.loads(json.dumps(finite(experiment.settings(quick)))) else None
 
 

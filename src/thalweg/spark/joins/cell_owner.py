@@ -2,7 +2,7 @@
 
 Spark gives the next step of a cell to any worker process of an executor. Making the cell anew there takes longer than
 the step, and leaves a copy in every process. So a cell stays with its owner: the process that has the step sends the
-new rows to the owner, and gets back the results. Processes that got each other's cells work for each other, each on one
+new rows to the owner, and gets back the results. Processes that got each other's cells work for each other, each on its
 core. A process that owns two cells fewer than the other takes the cell over instead, so that no process has to do the
 work of all.
 

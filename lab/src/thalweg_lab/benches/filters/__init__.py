@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from thalweg_lab.benches import Progress
 
 NAME = "filters"
-SUMMARY = "tw.where against plain Spark, other policies, the best fixed order and one that knows each change"
+SUMMARY = "tw.where against plain Spark, other policies, the best fixed order and orders that know each change"
 SCENARIOS = (
     "python-costly",
     "python-correlated",

@@ -1,4 +1,4 @@
-"""native-stream-drift: now one condition drops most rows of a micro-batch, now another; Thalweg plans each anew."""
+"""native-stream-drift: the condition that drops most rows changes; Thalweg plans each micro-batch anew."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ QUICK = tuple(f"t{number} rlike '^keep'" for number in range(PHASES))
 WRITTEN, CLAIRVOYANT = "the written order", "a clairvoyant"
 
 Take = Callable[["DataFrame", int], None]
-Start = Callable[["DataFrame", Take, str], Any]  # from a stream, what to do with kept rows, and a folder to a query
+Start = Callable[["DataFrame", Take, str], Any]  # from a stream, a function of kept rows, and a folder to a query
 
 
 def measure(

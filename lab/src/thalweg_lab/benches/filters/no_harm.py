@@ -2,7 +2,7 @@
 
 The written order is best; predicates are cheap; the input is tiny; all is evaluated by Spark and cheap. Tiny inputs may
 take 30 ms more; the ratio is measured on jobs for which that much is less than three per cent. The cases of
-`no_harm_inputs` follow: what Spark would push to the source, inputs that are expensive to sample, and the like.
+`no_harm_inputs` follow: conditions that Spark would push to the source, inputs that are expensive to sample, and more.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Divides:
-    """Keeps the rows whose number leaves one of some rests; costs next to nothing.
+    """Keeps the rows whose number, divided by `by`, leaves a remainder below `below`; costs next to nothing.
 
     >>> Divides(3, 2)(np.arange(4)).tolist()
     [True, True, False, True]
@@ -174,7 +174,7 @@ def _partitioned(spark: SparkSession, rows: int) -> DataFrame:
 
 @contextmanager
 def folders_removed() -> Iterator[None]:
-    """Remove what the cases have written."""
+    """Remove the files that the cases have written."""
     try:
         yield
     finally:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NAME = "python-costly"
-ROWS, ROUNDS, FAR_ROUNDS = 500_000, 11, 3  # more rounds for those that are close
+ROWS, ROUNDS, FAR_ROUNDS = 500_000, 11, 3  # more rounds for contenders that are close
 UNIT_SECONDS = 0.35e-6
 COSTS = (40, 4, 20, 2, 10, 1)
 KEEPS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4)

@@ -35,7 +35,7 @@ WITHIN = 0.99  # where nothing changes
 
 
 def measure(spark: SparkSession, tick: Tick, *, rows: int = PHASE_ROWS, rounds: int = ROUNDS) -> list[Result]:
-    """Against the best order for the whole stream and one that knows each change; with a detector; `rows` a phase."""
+    """Against the best order for the whole stream and a clairvoyant; with and without a detector; `rows` a phase."""
     import thalweg as tw
 
     total = rows * len(SHIFTS)

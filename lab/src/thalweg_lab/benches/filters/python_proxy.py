@@ -1,6 +1,6 @@
-"""python-proxy: P1 drops half of the rows, and P2 drops those and more, at the same cost.
+"""python-proxy: P1 drops half of the rows, and P2 drops these rows and more, at the same cost.
 
-Behind P1, P2 drops 48 per cent of what it sees, less than P1's 50: it looks poor, but running it first is best.
+Behind P1, P2 drops 48 per cent of the rows it sees, less than P1's 50: it looks poor, but running it first is best.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ BY_HAND, AS_WRITTEN = "the fused optimum, by hand", "the fused optimum, as-writt
 
 
 def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, rounds: int = ROUNDS) -> list[Result]:
-    """Whether the optimum is reached, and by how much that beats what ranks predicates one by one."""
+    """Whether the optimum is reached, and by how much that beats policies that rank predicates one by one."""
     import thalweg as tw
 
     load = round(bytes_of(SECONDS))
-    tests = [Test(0, load, high=keep) for keep in KEEPS]  # one salt: what P2 keeps, P1 keeps too
+    tests = [Test(0, load, high=keep) for keep in KEEPS]  # with the same salt, P1 keeps all rows that P2 keeps
     written = predicates_of(tests)
     best = tests[::-1]
 

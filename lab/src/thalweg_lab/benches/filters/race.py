@@ -78,8 +78,8 @@ class Race:
         """The contender, of these, with the shortest median time."""
         return min(names, key=lambda name: median(self.seconds[name]))
 
-    def _measure(self, what: str) -> str:
-        return f"{self.label}: {what}" if self.label else what
+    def _measure(self, measure: str) -> str:
+        return f"{self.label}: {measure}" if self.label else measure
 
     def _difference(self, contender: str, than: str) -> tuple[float, str]:
         mine, theirs = (1e3 * median(self.seconds[name]) for name in (contender, than))

@@ -43,7 +43,7 @@ def bytes_of(seconds: float) -> float:
 
 @dataclass(frozen=True)
 class Test:
-    """Keeps the rows whose number, hashed to 0..1, lies in a range; tests of one salt see the same hash.
+    """Keeps the rows whose number, hashed to 0..1, lies in a range; tests with the same salt see the same hash.
 
     >>> test = Test(salt=1, load=100, high=0.25)
     >>> float(test(np.arange(10_000)).mean())
@@ -85,7 +85,7 @@ class InOrder:
 
 @dataclass(frozen=True)
 class ByPhase:
-    """A function for each phase; rows come in spans, one for each partition, that go through all phases.
+    """A function for each phase; rows come in spans, a span for each partition, that go through all phases.
 
     >>> ByPhase((lambda rows: rows < 0, lambda rows: rows >= 0), span=4)(np.arange(8)).tolist()
     [False, False, True, True, False, False, True, True]

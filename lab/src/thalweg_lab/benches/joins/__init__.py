@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 NAME = "joins"
 SUMMARY = (
-    "tw.join against Spark's own chained stream-stream joins, the best fixed orders and one that knows each change"
+    "tw.join against Spark's own chained stream-stream joins, the best fixed orders and orders that know each change"
 )
 SCENARIOS = ("common-key", "chain", "cycle", "amplifying", "drift", "growth", "ablation", "skew", "overload")
 

@@ -20,7 +20,7 @@ LEAVES = ("B", "C", "D")
 
 def measure(spark: SparkSession | None, tick: Tick, *, rows: int = ROWS, batches: int = BATCHES) -> list[Result]:
     """Probes and intermediate combinations of a hub with three leaves, with and without drop-probing."""
-    del spark  # what is counted is the cell's work
+    del spark  # the cell's work is counted, without Spark
     results = []
     for number, share in enumerate(SURVIVING):
         workload = make_workload(rows, batches, share)
@@ -31,14 +31,14 @@ def measure(spark: SparkSession | None, tick: Tick, *, rows: int = ROWS, batches
             raise AssertionError(f"{NAME}: different results with {share:.0%} surviving")
         tick(number + 1, len(SURVIVING))
         note = f"{share:.0%} of the hub's rows survive; {MATCHES:g} matches in each leaf where there are any"
-        for what, with_drop_probing, nested_probing in (
+        for counted, with_drop_probing, nested_probing in (
             ("intermediate combinations", with_drops.intermediate, nested.intermediate),
             ("probes", with_drops.probes, nested.probes),
         ):
             ratio = with_drop_probing / max(nested_probing, 1)
             text = f"{note}; {with_drop_probing:,} and {nested_probing:,}"
             results.append(
-                at_most(NAME, f"{what}, share of those of nested probing, {share:.0%} survive", ratio, 1, text)
+                at_most(NAME, f"{counted}, share of those of nested probing, {share:.0%} survive", ratio, 1, text)
             )
     return results
 

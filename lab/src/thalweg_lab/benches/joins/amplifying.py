@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 NAME = "amplifying"
 ROWS, WINDOW, BATCHES = 20_000, 10, 10
 ALONE_BATCHES, ROUNDS = 20, 3  # of cells without Spark
-AMPLIFIED, RARE = 20, 0.05  # matches of a row in the window of the one stream, and of the other
+AMPLIFIED, RARE = 20, 0.05  # matches of a row in the window of the amplifying stream, and of the other
 
 
 def make_workload(rows: int, batches: int) -> JoinWorkload:
@@ -55,7 +55,7 @@ def alone(rows: int, batches: int, rounds: int, tick: Tick) -> Result:
     def cell(orders: dict[str, tuple[str, ...]] | None) -> Measurement:
         return drive(query, taken, orders=orders).measurement(len(FILL))
 
-    cell(None)  # compiles what there is to compile
+    cell(None)  # compiles all kernels
     contenders = {THALWEG: partial(cell, None)} | {name: partial(cell, orders) for name, orders in fixed.items()}
     note = f"one cell, {batches} batches of {rows:,} rows a stream, processor time"
     found = race(NAME, contenders, rounds, tick, note, label="one cell")

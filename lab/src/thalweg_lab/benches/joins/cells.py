@@ -66,7 +66,7 @@ def drive(
 
 
 def all_orders(query: JoinQuery) -> list[dict[str, tuple[str, ...]]]:
-    """Every combination of orders, one for each stream, that needs no cross product."""
+    """Every combination of orders, an order for each stream, that needs no cross product."""
     choices = orders_of(query)
     return [dict(zip(choices, orders, strict=True)) for orders in product(*choices.values())]
 

@@ -17,7 +17,7 @@ ROWS, WINDOW, BATCHES = 50_000, 10, 10
 
 
 def make_workload(rows: int, batches: int) -> JoinWorkload:
-    """A row matches one of the next stream's window."""
+    """A row matches one row in the window of the next stream."""
     values = rows * WINDOW
     streams = {
         "A": StreamKeys({"k": values}, rows),

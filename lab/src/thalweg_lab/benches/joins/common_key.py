@@ -18,7 +18,7 @@ ROWS, WINDOW, BATCHES = 100_000, 10, 10  # rows a stream and batch; batches a wi
 
 
 def make_workload(rows: int, batches: int) -> JoinWorkload:
-    """A row matches one of each other stream's window."""
+    """A row matches one row in the window of each other stream."""
     streams = {name: StreamKeys({"k": rows * WINDOW}, rows) for name in STREAMS}
     return JoinWorkload(
         on=(tuple((name, "k") for name in STREAMS),), window=WINDOW, batches=random_batches(streams, batches, FILL)

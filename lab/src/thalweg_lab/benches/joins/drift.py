@@ -1,11 +1,11 @@
 """drift: every twenty batches the two arms of a hub change parts, in selectivity and in rate.
 
-Five streams, B2 - B1 - A - C1 - C2: the hub A has most rows and a short window, the arms have long ones, as payments
-have that are joined with the sessions and offers of the last minutes. In each phase a row of the hub matches many rows
-of the one arm, whose streams are busy then, and hardly any of the other arm. So a row of the hub that walks the right
+Five streams, B2 - B1 - A - C1 - C2: the hub A has most rows and a short window, the arms have long windows, like
+payments that are joined with the sessions and offers of the last minutes. In each phase a row of the hub matches many
+rows of one arm, whose streams are busy then, and hardly any of the other arm. So a row of the hub that walks the right
 arm first is dropped at once, and in the wrong order makes many combinations, with drop-probing as without it.
 
-The time of a batch is the sum of what the rows of each stream take, and those of one stream depend on its own order
+The time of a batch is the sum of the times of each stream's rows, and the time of a stream depends on its own order
 only. So the best orders are found stream by stream, from runs with every order that the stream can have: over all
 batches for the best fixed orders, and over the batches of each phase for the clairvoyant; on fewer rows, as all orders
 have to be tried. Neither measures anything.
@@ -33,8 +33,8 @@ HUB, ARMS = "A", ("B", "C")
 PHASE, PHASES = 20, 4  # batches, and how often the arms change parts
 ROWS, ROUNDS = 100_000, 3
 FEWER = 5  # times fewer rows tell which orders are best
-TRIES = 2  # of each order, the faster of which counts, in the search for the best ones
-HUB_SECONDS, ARM_WINDOW = 2, 6  # how long a row of the hub stays; batches for which one of an arm does
+TRIES = 2  # of each order, the faster of which counts, in the search for the best orders
+HUB_SECONDS, ARM_WINDOW = 2, 6  # how long a row of the hub stays; batches for which a row of an arm stays
 ARM_SHARE = 10  # the hub sends so many times the rows of an arm's stream
 BUSY = 2  # times the rows that a stream of the other arm sends
 OFTEN, RARELY = 30, 0.002  # matches that a row of the hub has in the window of an arm
@@ -71,12 +71,12 @@ def make_query(workload: JoinWorkload) -> JoinQuery:
 def measure(
     spark: SparkSession | None, tick: Tick, *, rows: int = ROWS, phase: int = PHASE, rounds: int = ROUNDS
 ) -> list[Result]:
-    """A cell that adapts against the best orders that never change, and the best ones of each phase."""
-    del spark  # what is measured here is the orders
+    """A cell that adapts against the best orders that never change, and the best orders of each phase."""
+    del spark  # the orders are measured, without Spark
     workload = make_workload(rows, phase)
     query, taken = make_query(workload), prepared(workload)
     few = prepared(make_workload(max(rows // FEWER, ARM_SHARE), phase))
-    drive(query, few[:phase])  # compiles what there is to compile
+    drive(query, few[:phase])  # compiles all kernels
     fixed, best = _searched(query, few, phase, part_of(tick, 0, 2))
 
     def best_at(number: int) -> Orders | None:
@@ -102,7 +102,7 @@ def measure(
 def _searched(
     query: JoinQuery, batches: Sequence[Mapping[str, pa.RecordBatch]], phase: int, tick: Tick
 ) -> tuple[Orders, list[Orders]]:
-    """The best orders for all batches, and for those of each phase."""
+    """The best orders for all batches, and for the batches of each phase."""
     choices = orders_of(query)
     first = {name: orders[0] for name, orders in choices.items()}
     seconds: dict[str, dict[tuple[str, ...], list[float]]] = {name: {} for name in choices}

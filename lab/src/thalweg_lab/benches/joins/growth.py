@@ -69,12 +69,12 @@ def _in_turns(contenders: Mapping[int, Callable[[], float]], rounds: int, tick: 
     return seconds
 
 
-def _result(what: str, seconds: Mapping[int, list[float]], counts: tuple[int, int, int], how: str) -> Result:
+def _result(where: str, seconds: Mapping[int, list[float]], counts: tuple[int, int, int], how: str) -> Result:
     rows, batches, rounds = counts
     small, large = (median(seconds[window]) / (batches * rows * len(STREAMS)) for window in (WINDOW, GROWN))
     note = (
         f"4 streams, {rows:,} rows a stream and batch, windows of {WINDOW} and {GROWN} batches; medians of {rounds} "
         f"rounds, {1e9 * small:.0f} and {1e9 * large:.0f} ns a row, {how}"
     )
-    measure = f"{what}: time a new row with a window ten times as long, times"
+    measure = f"{where}: time a new row with a window ten times as long, times"
     return at_most(NAME, measure, large / small, BOUND, note)

@@ -1,8 +1,8 @@
-"""overload: for a while rows come ten times as fast as they can be joined; memory stays what it was, and all is joined.
+"""overload: for a while rows come ten times as fast as they can be joined; memory stays as it was, and all is joined.
 
-Files come one by one at first, which tells how long a micro-batch takes and what memory the join needs. Then they come
-ten times as fast, and wait in the source, from which a micro-batch takes a fixed number of files. The query goes on
-until it has caught up. Its results have to be those that a cell without Spark finds in the same files.
+Files come one by one at first, which tells how long a micro-batch takes and how much memory the join needs. Then they
+come ten times as fast, and wait in the source, from which a micro-batch takes a fixed number of files. The query goes
+on until it has caught up. Its results have to be the results that a cell without Spark finds in the same files.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 NAME = "overload"
 STREAMS, ROWS, WINDOW = ("A", "B", "C"), 20_000, 5
 FASTER, SECONDS = 10, 60.0  # times as fast as can be joined, and for how long; catching up takes so many times as long
-AHEAD = 1.2  # times as fast besides, for micro-batches are shorter when one follows the other
+AHEAD = 1.2  # times as fast besides, for micro-batches that follow each other at once are shorter
 DIFFERENT = 8  # files of a stream; then the same rows come again, later
-CALM = 12  # batches that come one by one; the last ones tell how long one takes
+CALM = 12  # batches that come one by one; the last batches tell how long a batch takes
 TIMED = 4
 LIBRARIES_BYTES = 400 << 20  # the interpreter with its libraries, new rows of a piece and results of a part
 DOUBLED = 2  # windows take twice their memory while they grow
@@ -44,7 +44,7 @@ POLL = 0.05
 
 
 class Feed:
-    """Files that come one after the other, one of each stream at a time."""
+    """Files that come one after the other, a file of each stream at a time."""
 
     def __init__(self, folder: str, rows: int) -> None:
         self.folder = folder
@@ -198,7 +198,7 @@ def _rocks(spark: SparkSession) -> Iterator[None]:
 
 
 def _peak_bytes(key: str) -> int:
-    """The most memory that a worker of a join has had, of those there are; 0 where the system does not tell."""
+    """The most memory that a present worker of a join has had; 0 where the system does not tell."""
     peak = 0
     for process in Path("/proc").glob("[0-9]*"):
         try:

@@ -1,4 +1,4 @@
-"""skew: one key in most rows of a stream; what its cell does when the key is split, and what looking for it costs."""
+"""skew: one key in most rows of a stream; its cell's work when the key is split, and the cost of looking for it."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class SkewRun:
 def measure(
     spark: SparkSession | None, tick: Tick, *, rows: int = ROWS, batches: int = BATCHES, rounds: int = ROUNDS
 ) -> list[Result]:
-    """Cells with and without splitting, and a task that packs even keys with and without looking for heavy ones."""
-    del spark  # what is measured is cells and tasks
+    """Cells with and without splitting, and a task that packs even keys with and without looking for heavy keys."""
+    del spark  # cells and tasks are measured, without Spark
     compile_kernels()
     skewed, even = (make_workload(rows, batches, is_skewed=is_skewed) for is_skewed in (True, False))
     split, plain = drive(skewed, splits=True), drive(skewed, splits=False)
@@ -147,7 +147,7 @@ def drive(workload: JoinWorkload, *, splits: bool) -> SkewRun:
 
 
 def packing_seconds(rows: int, rounds: int) -> tuple[float, float]:
-    """Processor time of a task that looks for frequent keys, and of one that does not."""
+    """Processor time of a task that looks for frequent keys, and of a task that does not."""
     workload = make_workload(rows, 1, is_skewed=False)
     layout, batch = Layout(workload.query, SHARES), prepared(workload)[0]["A"]
     batch = batch.append_column(f"{HASH_PREFIX}0", pa.array(_hashes(batch)))

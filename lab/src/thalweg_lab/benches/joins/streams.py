@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"  # what docs/join.md recommends
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"  # as docs/join.md recommends
 DELAY = "1 second"
 CONTROL_ROUNDS = 5
 WARM_UP = 20  # times as many rows as in the untimed run come in the timed runs
@@ -34,7 +34,7 @@ Make = Callable[["SparkSession", Streams, JoinWorkload], "DataFrame"]
 
 @contextmanager
 def files(workload: JoinWorkload) -> Iterator[str]:
-    """The workload as files, one for each stream and batch."""
+    """The workload as files, a file for each stream and batch."""
     with tempfile.TemporaryDirectory(prefix="thalweg-bench-", ignore_cleanup_errors=True) as folder:
         for number, tables in enumerate(workload.batches):
             for name, table in tables.items():
@@ -60,7 +60,7 @@ def against_spark(
     """
     rows, batches = counts
     small, workload = make_workload(max(rows // WARM_UP, 1), 1), make_workload(rows, batches)
-    drive(small.query, prepared(small))  # compiles what there is to compile
+    drive(small.query, prepared(small))  # compiles all kernels
     with files(small) as folder:
         race(scenario, _contenders(spark, folder, small), 1, lambda _done, _total: None, "")
     note = (
@@ -140,8 +140,8 @@ def thalweg_join(spark: SparkSession, frames: Streams, workload: JoinWorkload) -
 def chained_join(order: Sequence[str]) -> Make:
     """By Spark's own stream-stream joins, one after the other, in an order.
 
-    Spark allows for one column of event time after a join: that of the first stream. The others become numbers, which
-    the last condition compares, so that the results are those of a window over all streams.
+    Spark allows for one column of event time after a join: here the first stream's. The other columns of time become
+    numbers, which the last condition compares, so that the results are those of a window over all streams.
     """
 
     def make(spark: SparkSession, frames: Streams, workload: JoinWorkload) -> DataFrame:

@@ -18,7 +18,7 @@ from thalweg.mjoin import Input, JoinQuery, TimeWindow
 BATCH_SECONDS = 10
 SECOND = 1_000_000  # microseconds
 START = 1_600_000_000 * SECOND
-FILL = (3, 3, 3)  # batches that fill a window of ten but for one
+FILL = (3, 3, 3)  # batches that fill a window of ten batches but for one batch
 
 Tables = Mapping[str, pa.Table]
 

@@ -28,7 +28,7 @@ CLASSES = "classes"
 
 
 def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, rounds: int = ROUNDS) -> list[Result]:
-    """The share of the rows, once a classifier was first in use, for which it is the right one."""
+    """The share of the rows, once a classifier was first in use, that the right classifier routes."""
     load = round(bytes_of(PREDICATE_SECONDS))
     routed = Routed(predicates_of([ByClass(number, load, A, B) for number in range(OPERATORS)]))
     frame = rows_of_classes(spark, rows)

@@ -61,7 +61,7 @@ def settings(quick: bool) -> list[Setting]:  # noqa: FBT001 - the signature of e
 
 
 def measure(setting: Setting) -> list[Row]:
-    """One scenario; a row for the fixed p and one for the adaptive."""
+    """One scenario; a row for the fixed p and a row for the adaptive p."""
     measures = {STABLE: stable, SELECTIVITIES: permuting, COSTS: exchanging, HIDDEN: hiding}
     about = {key: setting[key] for key in ("scenario", "period", "seed") if key in setting}
     return [about | {"policy": name} | row for name, row in measures[setting["scenario"]](setting).items()]
@@ -112,9 +112,9 @@ def permuting(setting: Setting) -> dict[str, Row]:
 
 
 def exchanging(setting: Setting) -> dict[str, Row]:
-    """After each period the cheap filters become expensive and the expensive ones cheap.
+    """After each period the cheap filters become expensive and the expensive filters cheap.
 
-    Work is counted in probes: those that the orders cost, and the mean of the filters for each extra evaluation.
+    Work is counted in probes: the probes of the orders, and the mean of the filters for each extra evaluation.
     """
     from thalweg_lab.engine import Engine
 
@@ -164,8 +164,8 @@ def hiding(setting: Setting) -> dict[str, Row]:
 def hidden_masks(tuples: int, random: np.random.Generator, *, better: bool) -> NDArray[np.int64]:
     """Three filters drop three tenths of the tuples each, no tuple twice, and five drop a tenth each.
 
-    The last of them, once better, drops also every tuple that one of the first three does. What passes these three
-    it drops as seldom as ever.
+    The last of them, once better, drops also every tuple that one of the first three drops. Tuples that pass these
+    three it drops as seldom as ever.
     """
     drops = random.random((tuples, len(DROPS))) < 0.1  # noqa: PLR2004 - a tenth
     kind = random.integers(10, size=tuples) // 3  # three tenths of the tuples are of each of the first three kinds
@@ -194,7 +194,7 @@ def recoveries(ways: Mapping[str, Sequence[NDArray[np.float64]]]) -> dict[str, R
 
 
 class Ratio(NamedTuple):
-    """A value with an adaptive p over that with a fixed one, and its standard error over the seeds."""
+    """A value with an adaptive p over the value with a fixed p, and its standard error over the seeds."""
 
     value: float
     error: float
@@ -217,7 +217,7 @@ def ratio(rows: list[Row], column: str) -> Ratio:
 
 
 def judge(rows: list[Row]) -> list[Result]:
-    """That an adaptive p costs a fraction where nothing changes, and is no worse where something does."""
+    """That an adaptive p costs a fraction where nothing changes, and is no worse where the stream changes."""
     calm = [row for row in rows if row["scenario"] == STABLE]
     extra, overhead = ratio(calm, "extra_evaluations"), ratio(calm, "overhead")
     shares = {name: fmean(row["overhead"] for row in calm if row["policy"] == name) for name in (FIXED, ADAPTIVE)}
@@ -287,7 +287,7 @@ EXPERIMENT = Experiment(
     id="adaptive-p",
     title="An adaptive drop-profiling probability",
     source="beyond a-greedy-2004, section 10",
-    claim="An adaptive p costs a fraction of a fixed one's overhead while nothing changes, and is no worse otherwise",
+    claim="An adaptive p costs a fraction of a fixed p's overhead while nothing changes, and is no worse otherwise",
     settings=settings,
     measure=measure,
     judge=judge,

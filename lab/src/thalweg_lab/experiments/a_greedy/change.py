@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from thalweg_lab.workload import Workload
 
 DROPS = (0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85)
-ALPHA = 0.9  # Table 1: policies leave an order within 1/alpha of a better one alone, so that counts as recovered
+ALPHA = 0.9  # Table 1: policies leave an order within 1/alpha of a better order alone, so that counts as recovered
 BLOCK = 2000  # tuples for which filter evaluations are counted together
 SAMPLE = 50_000  # tuples on which orders are costed
-WORTH_SEEING = 1.3  # the old order's cost after a change, as a multiple of the new one's
+WORTH_SEEING = 1.3  # the old order's cost after a change, as a multiple of the new order's
 CHANGE_AT = 600_000  # the tuple of the change in figures 16 to 18
 SETTLED = 100_000  # tuples at the end of a stretch over which policies are taken to have settled
 TURN = 50_000  # tuples that a policy processes at most in a turn where times are compared
@@ -88,7 +88,7 @@ def permuted(random: np.random.Generator) -> Stretch:
 
 
 def mixed_costs(cost: int, random: np.random.Generator) -> list[int]:
-    """Probes of four filters of cost 1 and four expensive ones, whichever these are.
+    """Probes of four filters of cost 1 and of four expensive filters, in random places.
 
     >>> sorted(mixed_costs(10, np.random.default_rng(0)))
     [1, 1, 1, 1, 10, 10, 10, 10]
@@ -199,7 +199,7 @@ def summaries(rows: list[Row], policy: str, column: str) -> list[float]:
 
 
 def compared(rows: list[Row], column: str, policy: str, other: str) -> tuple[float, str]:
-    """The median of one policy as a share of the other's, and both as a note.
+    """The median of a policy as a share of the other policy's, and both as a note.
 
     >>> rows = [{"policy": name, "recovery": tuples} for name, tuples in (("a", 1000), ("b", 4000))]
     >>> compared(rows, "recovery", "a", "b")
@@ -211,7 +211,7 @@ def compared(rows: list[Row], column: str, policy: str, other: str) -> tuple[flo
 
 
 def draw_timeline(rows: list[Row], figure: "Figure", policies: Sequence[str]) -> None:
-    """Filters evaluated in each block of the first seed, and what the greedy order would have cost."""
+    """Filters evaluated in each block of the first seed, and the cost of the greedy order."""
     from matplotlib.ticker import EngFormatter
 
     axes = figure.subplots()
@@ -260,7 +260,7 @@ def total(setting: Setting) -> list[Row]:
     """The time that policies take for a stream with periodic changes, in turns; a row a policy.
 
     The time is the processor's, so that other work on the machine counts little. A run that ends would drop profile
-    tuples that wait for a batch to fill, hence batches of one, which is also the paper's way.
+    tuples that wait for a batch to fill, hence batches of one tuple, which is also the paper's way.
     """
     from thalweg_lab.engine import Engine
 
@@ -278,7 +278,7 @@ def total(setting: Setting) -> list[Row]:
 
 
 def lead(rows: list[Row], over: str, policy: str, other: str) -> dict[float, Edge]:
-    """By what share one policy's total time is shorter than the other's, for each value of what was varied."""
+    """By which share a policy's total time is shorter than the other's, for each value of the varied parameter."""
     return edges(rows, over, policy, other, SECONDS)
 
 

@@ -4,8 +4,8 @@ Policies begin in random orders and learn until they have settled; then they pro
 Times are the processor's, so that other work on the machine counts little. It still disturbs caches: therefore
 times are compared chunk by chunk, and a policy's time is the mean of the middle half of these comparisons.
 
-The paper's filters cost the same. Measured, those at the end of an order do not: they take up to three times as long
-as those in front (seldom probed, their windows are probably out of the cache), which favours whatever order there is.
+The paper's filters cost the same. Measured, filters at the end of an order do not: they take up to three times as long
+as filters in front (seldom probed, their windows are probably out of the cache), which favours the present order.
 Policies are therefore told that all cost the same, unless a setting says otherwise; the paper's policies measured.
 (a-greedy-2004, sections 9.2 and 9.3)
 """
@@ -59,7 +59,7 @@ class Pace:
 
 
 class Edge(NamedTuple):
-    """By what share one policy beats another, and the standard error of that over the seeds."""
+    """By which share a policy beats another policy, and the standard error of that over the seeds."""
 
     share: float
     error: float
@@ -82,7 +82,7 @@ def settings(changes: Iterable[Setting], *, quick: bool) -> list[Setting]:
 def measure(setting: Setting) -> list[Row]:
     """The pace of each policy of a setting, settled, in one race; a row a policy.
 
-    With `twins`, each policy's order is also run by one that keeps it: the difference is what adapting costs.
+    With `twins`, each policy's order is also run by a policy that keeps it: the difference is the cost of adapting.
     """
     from thalweg_lab.engine import Engine
 
@@ -104,7 +104,7 @@ def workload(setting: Setting) -> "Workload":
 
 
 def contestants(setting: Setting, stream: "Workload", random: np.random.Generator) -> "dict[str, Policy]":
-    """The policies of a setting, as many of each as it says; those that learn begin in random orders."""
+    """The policies of a setting, as many of each as it says; policies that learn begin in random orders."""
     from thalweg.ordering import AsWritten, optimal_order, policy
 
     def make(name: str) -> "Policy":
@@ -166,7 +166,7 @@ def race(
             runs[name].append(engine.run(racing[name], [masks]))
             times[name].append(thread_time() - before)
     seconds = {name: np.array(each) for name, each in times.items()}
-    common = np.median(list(seconds.values()), axis=0)  # what a chunk took, with the machine as it was in that turn
+    common = np.median(list(seconds.values()), axis=0)  # the time of a chunk, with the machine as it was in that turn
     undisturbed = float(np.quantile(common, 0.1)) / CHUNK
     return {
         name: Pace(
@@ -196,7 +196,7 @@ def middle(values: NDArray[np.float64]) -> float:
 
 
 def edges(rows: list[Row], over: str, policy: str, other: str, cost: str = TIME) -> dict[float, Edge]:
-    """By how much one policy beats another in each race, for each value of what was varied.
+    """By how much a policy beats another policy in each race, for each value of the varied parameter.
 
     >>> fast, slow = ({"n": 2, "seed": 0, "policy": name, TIME: time} for name, time in (("a", 20), ("b", 30)))
     >>> edges([fast, slow], "n", "a", "b")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 POLICIES = {"optimal": 1, "a-greedy": 1, "sweep": 1, "local-swaps": 1, "independent": 1}
 PROBABILITY = 0.05  # of drop-profiling
-LEAST = 0.03  # a share of the rate that counts as a lead, and as the widening of one
+LEAST = 0.03  # a share of the rate that counts as a lead, and as the widening of a lead
 
 
 def settings(quick: bool) -> list[Setting]:  # noqa: FBT001 - the signature of every experiment

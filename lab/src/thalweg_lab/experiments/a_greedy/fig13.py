@@ -1,6 +1,6 @@
 """Figure 13: the run time of figure 12, broken down into processing tuples and the overhead of adapting.
 
-Processing is the time of the same order held fixed, in the same race; overhead is what the policy takes beyond it.
+Processing is the time of the same order held fixed, in the same race; overhead is the policy's time beyond it.
 """
 
 from statistics import fmean

@@ -4,10 +4,11 @@ The paper does not give p; it is .05 here as in figures 12 and 13, of which this
 everything costs a tenth of the time, far from the quarter that figure 15 shows.
 
 Two streams are measured. *Alike*: Table 1's, where every filter has a selectivity of 50%; the four cheap filters make
-two groups, the four expensive ones the other two. On it LocalSwaps has nothing to miss: `worst_stable` finds
+two groups, the four expensive filters the other two. On it LocalSwaps has nothing to miss: `worst_stable` finds
 no order that it would leave alone and that costs more than the optimum. *Mixed*: the different selectivities of section
-9.4, with a cheap and an expensive filter in each group. There an expensive filter hides the cheap one of its group:
-what passes it the cheap one hardly drops, so that the two are not swapped, although the cheap one alone does better.
+9.4, with a cheap and an expensive filter in each group. There an expensive filter hides the cheap filter of its group:
+the cheap filter hardly drops tuples that pass the expensive filter, so that the two are not swapped, although the cheap
+filter alone does better.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Figure 15: the run time of figure 14, broken down into processing tuples and the overhead of adapting.
 
-Processing is the time of the same order held fixed, in the same race; overhead is what the policy takes beyond it.
+Processing is the time of the same order held fixed, in the same race; overhead is the policy's time beyond it.
 The stream is Table 1's.
 """
 

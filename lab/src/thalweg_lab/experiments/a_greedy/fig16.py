@@ -1,6 +1,6 @@
 """Figure 16: how A-Greedy and Sweep get over a change of the selectivities.
 
-Recovered is an order within 1/alpha of the greedy order's cost: what is closer the policies leave alone by design.
+Recovered is an order within 1/alpha of the greedy order's cost: closer orders the policies leave alone by design.
 """
 
 from typing import TYPE_CHECKING

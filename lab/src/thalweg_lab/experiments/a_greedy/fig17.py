@@ -2,7 +2,7 @@
 
 A cost changes smoothly if it changes often by little instead of seldom by much; the measure is the mean step by
 which the order's cost changes when it does. The largest step would tell little: it is taken when the best filter
-comes to the front, by any policy. Sweep is measured too, since that is what LocalSwaps is smoother than.
+comes to the front, by any policy. Sweep is measured too, since LocalSwaps is to be smoother than Sweep.
 """
 
 from typing import TYPE_CHECKING

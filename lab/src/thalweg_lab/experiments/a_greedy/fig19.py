@@ -10,7 +10,7 @@ from thalweg_lab.results import Result, at_least
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-OFTEN = 100_000  # tuples: what changes after this many or fewer changes often
+OFTEN = 100_000  # tuples: a stream that changes after this many or fewer changes often
 CLEARLY = 0.02  # a share of the total time that is no noise
 
 
@@ -47,7 +47,7 @@ EXPERIMENT = Experiment(
     id="fig19",
     title="Varying the rate of change",
     source="a-greedy-2004, figure 19",
-    claim="A-Greedy and Independent outperform Sweep at high rates of change; Sweep overtakes A-Greedy at low ones",
+    claim="A-Greedy and Independent outperform Sweep at high rates of change; Sweep overtakes A-Greedy at low rates",
     settings=settings,
     measure=total,
     judge=judge,

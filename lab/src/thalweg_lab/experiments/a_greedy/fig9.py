@@ -1,6 +1,6 @@
 """Figure 9: how fast tuples are processed, against the number of filters.
 
-All filters drop alike, so that chance decides on Independent's order. It does worse than a random one, probably
+All filters drop alike, so that chance decides on Independent's order. It does worse than a random order, probably
 because filters that agree have like drop rates at any time, and come to stand one after the other.
 """
 

@@ -1,8 +1,8 @@
 """The cost of A-Greedy's bookkeeping for each profile tuple, part by part.
 
 The parts take tens of nanoseconds, too short for a clock in their midst. So the same profile tuples are let through
-the window alone, then the window and the matrix view, then all of A-Greedy; what each adds is its cost. In so tight a
-loop caches are warm: these are lower bounds of what the parts cost between other work.
+the window alone, then the window and the matrix view, then all of A-Greedy; the time that a part adds is its cost. In
+so tight a loop caches are warm: these are lower bounds of the parts' costs between other work.
 """
 
 from collections.abc import Callable

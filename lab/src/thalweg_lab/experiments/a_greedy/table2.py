@@ -1,4 +1,4 @@
-"""Table 2: what A-Greedy spends its time on.
+"""Table 2: how A-Greedy spends its time.
 
 The overhead as a whole is the time beyond that of the same order held fixed, in the same race. The creation of
 profile tuples is clocked where it happens. The window, the view and its violations (finding and correcting them)

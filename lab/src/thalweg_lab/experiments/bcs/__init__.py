@@ -1,1 +1,1 @@
-"""The experiments of bcs-change-detection-2012, one a file, and those that go beyond it."""
+"""The experiments of bcs-change-detection-2012, and experiments that go beyond it, one a file."""

@@ -46,7 +46,7 @@ def contestants(seed: int, names: Sequence[str] = RIVALS) -> "dict[str, Policy]"
 
 
 def measure(setting: Setting) -> list[Row]:
-    """One stream: a row for A-Greedy alone and one for each detector."""
+    """One stream: a row for A-Greedy alone and a row for each detector."""
     import numpy as np
 
     from thalweg.drift import Watched

@@ -1,9 +1,9 @@
 """Beyond the paper: changes that are abrupt, gradual or recurring, and none at all.
 
-The paper looks at abrupt changes only (section VII). Here A-Greedy runs alone, with the default window and with one
-that holds everything, and with each detector, on four kinds of streams. What an order costs is set beside a
+The paper looks at abrupt changes only (section VII). Here A-Greedy runs alone, with the default window and with a
+window that holds everything, and with each detector, on four kinds of streams. The cost of an order is set beside a
 clairvoyant's, which has the greedy order of the very tuples that come; a policy has recovered from a change when it
-costs at most 1/alpha of that, since within 1/alpha no policy moves.
+costs at most 1/alpha of that, since within 1/alpha no policy changes its order.
 """
 
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ def stream(setting: Setting, random: np.random.Generator) -> Iterator[NDArray[np
 
 
 def contestants(seed: int) -> "dict[str, Policy]":
-    """A-Greedy alone, with a short and a long window, and with the long one watched."""
+    """A-Greedy alone, with a short and a long window, and with the long window watched."""
     from thalweg.drift import Watched
     from thalweg.ordering import AGreedy
     from thalweg_lab.experiments.bcs.contest import a_greedy
@@ -142,7 +142,7 @@ def values(rows: list[Row], kind: str, policy: str, column: str) -> list[float]:
 
 
 def judge(rows: list[Row]) -> list[Result]:
-    """That detection never hurts, helps with every kind of change, and that memory helps with what recurs."""
+    """That detection never hurts, helps with every kind of change, and that memory helps with recurring regimes."""
     results = []
     for reference in (LONG, SHORT):
         ratios = [
@@ -211,7 +211,7 @@ EXPERIMENT = Experiment(
     id="drift-kinds",
     title="Abrupt, gradual, recurring and no change",
     source="beyond bcs-change-detection-2012, section VII",
-    claim="Detection does no harm where nothing changes, helps with any kind of change, and memory with what recurs",
+    claim="Detection does no harm where nothing changes, helps with any kind of change; memory helps with recurrence",
     settings=settings,
     measure=measure,
     judge=judge,

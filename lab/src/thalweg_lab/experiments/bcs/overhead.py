@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 PERIOD = 500_000
 FEWER = 37.0  # per cent fewer reoptimisations than A-Greedy, at most
-TENFOLD = (5.0, 20.0)  # what counts as about ten times
+TENFOLD = (5.0, 20.0)  # the range that counts as about ten times
 LOWER = 1.0  # times A-Greedy's loop: BCS's overhead is said to be lower
 
 

@@ -82,8 +82,8 @@ def advance(
 def count(policies: Mapping[str, Policy], chunks: Iterable[Integers], seed: int = 0) -> dict[str, EvaluationCounts]:
     """Let policies process the same stream, given in chunks of whole blocks, and profile the same tuples.
 
-    They can: what is dropped does not depend on the order. A-Greedys that profile different tuples settle on orders
-    that differ by up to 1/alpha, which would hide what is compared.
+    They can: the dropped tuples do not depend on the order. A-Greedys that profile different tuples settle on orders
+    that differ by up to 1/alpha, which would hide the difference that is measured.
 
     >>> from thalweg.ordering import AsWritten
     >>> stream = [np.array([0b01, 0b10] * BLOCK)]
@@ -133,7 +133,7 @@ class _Counter:
 
 
 def redrawn(drops: Sequence[float], random: np.random.Generator) -> tuple[float, ...]:
-    """Other drop probabilities, each at least a tenth away from what it was.
+    """Other drop probabilities, each at least a tenth away from its earlier value.
 
     >>> before = (0.5, 0.9)
     >>> after = redrawn(before, np.random.default_rng(0))
@@ -158,7 +158,7 @@ def regimes(changes: int, random: np.random.Generator, filters: int = FILTERS) -
 
 
 def abrupt(workloads: Iterable[Workload], period: int, random: np.random.Generator) -> Iterator[Integers]:
-    """A stream that goes from one workload to the next at once."""
+    """A stream that goes from workload to workload at once."""
     for workload in workloads:
         yield from workload.chunks(period, random)
 

@@ -69,7 +69,7 @@ def measure(setting: Setting) -> list[Row]:
         "martingale": lambda: Martingale(k=k, m=m),
         "adwin": lambda: Adwin(k=k),
     }
-    # One at a time: detectors of many series are more careful with each.
+    # One series at a time: detectors of many series are more careful with each.
     each = [scores(makes[setting["detector"]](), counts[:, [i]], setting["changes"]) for i in range(counts.shape[1])]
     return [
         about
@@ -113,7 +113,7 @@ def judged(found: Sequence[Sequence[int]], changes: int) -> Row:
 
 
 def judge(rows: list[Row]) -> list[Result]:
-    """The tuned detectors' precision and recall, and what the threshold does to them."""
+    """The tuned detectors' precision and recall, and the effect of the threshold on them."""
     tuned = {row["detector"]: row for row in rows if row["detector"] != GRID}
     others = "; ".join(
         f"{name}: {tuned[name]['precision']:.2f}/{tuned[name]['recall']:.2f}"

@@ -15,7 +15,7 @@ BELOW, ABOVE = 20.6, 9.3  # per cent fewer, on average where A < B and where A >
 NEAR = 3.0  # percentage points that count as about
 WORSE = 0.3  # per cent more calls than Selectivity, at most
 CLOSE = 10.0  # per cent more calls than Content-Knows that count as closely following, on average
-STREAMS = 5  # for each cell of the table: with one, chance alone showed 0.36% more calls in a cell without skew
+STREAMS = 5  # for each cell of the table: with one stream, chance alone showed 0.36% more calls without skew
 JOINT = 60.0  # per cent fewer evaluations than one order, at the greatest skew and 8 operators
 
 

@@ -1,6 +1,6 @@
 """Shared by the experiments on routing calls: routers, and their calls for the same stream.
 
-A routing call sends a tuple to an operator; calls are what routing is to save. Content-Learns is as in the paper's
+A routing call sends a tuple to an operator; routing is to save such calls. Content-Learns is as in the paper's
 prototype, without trial and pruning, and so is Content-Learns with them, beside class orders (`thalweg.routing`'s own)
 and A-Greedy with one order for all. (content-based-routing-2004, section 7)
 """
@@ -130,7 +130,7 @@ def _blame(counts: Counts, router: Router, orders: Integers, calls: Integers) ->
 
 
 def _order(stream: Stream, parts: Sequence[Tuples], *, routed: bool, seed: int) -> Counts:
-    """Rows through filters in batches, in one adaptive order or in one for each class."""
+    """Rows through filters in batches, in one adaptive order or in an order for each class."""
     import numpy as np
     import pyarrow as pa
 
@@ -161,7 +161,7 @@ def _order(stream: Stream, parts: Sequence[Tuples], *, routed: bool, seed: int) 
         kept = line.keep(part.masks, columns) if routed else plain.keep(part.masks)
         counts.seconds += time.perf_counter() - start
         if not (kept == (part.masks == 0)).all():
-            raise AssertionError("what is kept depends on the order")
+            raise AssertionError("the kept rows depend on the order")
         calls = used.evaluations + used.extra_evaluations - before
         counts.add(part.masks.size, calls, late=2 * (at + 1) > len(parts))
         if in_use is not None:

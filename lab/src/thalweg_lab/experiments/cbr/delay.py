@@ -70,7 +70,7 @@ def measure(setting: Setting) -> list[Row]:
 
 
 def content_lottery(seed: int) -> Router:
-    """Content-Knows, with merits as chances: what WSCQ is without queues, for each class."""
+    """Content-Knows, with merits as chances: as WSCQ without queues, for each class."""
     from thalweg.routing import ContentKnows
 
     class ContentLottery(ContentKnows):
@@ -85,7 +85,7 @@ def content_lottery(seed: int) -> Router:
 def simulate(
     router: Router, masks: list[int], classes: list[int], service: float, surcharge: float = 0.0
 ) -> tuple[float, float]:
-    """The average delay of tuples, and how many operators one visits.
+    """The average delay of tuples, and how many operators a tuple visits.
 
     >>> from thalweg.routing import router
     >>> simulate(router("scq", 1), [0, 0], [0, 0], service=0.004)
@@ -117,24 +117,25 @@ def simulate(
         heapq.heappush(events, (now + service, number, leave, operator))
 
     while events:
-        now, _, kind, what = heapq.heappop(events)
-        if kind == arrive:
-            if what + 1 < len(masks):
+        now, _, kind, subject = heapq.heappop(events)
+        if kind == arrive:  # the subject is a tuple's number
+            if subject + 1 < len(masks):
                 number += 1
-                heapq.heappush(events, ((what + 1) * INTERVAL, number, arrive, what + 1))
-            send(now, what)
+                heapq.heappush(events, ((subject + 1) * INTERVAL, number, arrive, subject + 1))
+            send(now, subject)
         elif kind == reach:
-            operator, tuple_number = divmod(what, len(masks))
+            operator, tuple_number = divmod(subject, len(masks))
             queues[operator].append(tuple_number)
             if len(queues[operator]) == 1:
                 serve(now, operator)
         else:
-            tuple_number = queues[what].popleft()
-            lengths[what] -= 1
-            passed = not masks[tuple_number] >> what & 1
-            router.note(what, float(passed), (classes[tuple_number],))
-            if queues[what]:
-                serve(now, what)
+            operator = subject
+            tuple_number = queues[operator].popleft()
+            lengths[operator] -= 1
+            passed = not masks[tuple_number] >> operator & 1
+            router.note(operator, float(passed), (classes[tuple_number],))
+            if queues[operator]:
+                serve(now, operator)
             if passed and waiting[tuple_number]:
                 send(now, tuple_number)
             else:
@@ -168,7 +169,7 @@ def judge(rows: list[Row]) -> list[Result]:
         "queues and service, which it does not describe"
     )
     most, scenario = max(charged), f"skew {greatest[0]}/{greatest[1]}"
-    below = "times faster, least where nobody is overloaded"
+    below = "times faster, least where no operator is overloaded"
     return [
         at_least(scenario, below, min(bare[cost] for cost in fits), FASTER[0], f"{times}; {idle}"),
         at_least(f"{scenario}, surcharged", below, min(charged[cost] for cost in fits), FASTER[0], idle),

@@ -1,4 +1,4 @@
-"""Figure 9: the time that routing and statistics take, and what they store.
+"""Figure 9: the time that routing and statistics take, and the bytes that they store.
 
 In the paper a routing decision takes 2.2 microseconds with Selectivity and 2.4 with Content-Learns, 1.75% of the time
 that a call takes in all. Here routers decide for batches, so a decision takes less; shares are of the same call.
@@ -31,7 +31,7 @@ NUMBER = 8  # bytes that a number has here
 PREDICATE = 5e-6  # seconds a row, of a predicate that class orders are for
 OPERATORS, ROWS = 8, 5000  # of the streams that class orders are timed on; rows of a batch
 KINDS = {"skew 5/100": (0.05, 1.0), "no skew": (0.688, 0.688)}
-SPEED = {"skew 5/100": 2.0, "no skew": 0.98}  # times that of one order, at least
+SPEED = {"skew 5/100": 2.0, "no skew": 0.98}  # times the speed of one order, at least
 
 
 def settings(quick: bool) -> list[Setting]:  # noqa: FBT001 - the signature of every experiment
@@ -48,7 +48,7 @@ def settings(quick: bool) -> list[Setting]:  # noqa: FBT001 - the signature of e
 
 
 def measure(setting: Setting) -> list[Row]:
-    """One stream: a row for each router, or one for class orders."""
+    """One stream: a row for each router, or a row for class orders."""
     return _measure_classes(setting) if "kind" in setting else _measure_routers(setting)
 
 
@@ -95,7 +95,7 @@ def _measure_classes(setting: Setting) -> list[Row]:
 
 
 def timed(stream: "Stream", tuples: int, *, routed: bool) -> tuple[float, int]:
-    """Seconds that a stream takes with class orders or with one, and the memory of the classes."""
+    """Seconds that a stream takes with class orders or with one order, and the memory of the classes."""
     import pyarrow as pa
 
     from thalweg.ordering import AGreedy
@@ -128,12 +128,12 @@ def timed(stream: "Stream", tuples: int, *, routed: bool) -> tuple[float, int]:
         kept = line.keep(part.masks, columns) if routed else plain.keep(part.masks)
         spent += clock() - before
         if not (kept == (part.masks == 0)).all():
-            raise AssertionError("what is kept depends on the order")
+            raise AssertionError("the kept rows depend on the order")
     return spent, router.nbytes
 
 
 def judge(rows: list[Row]) -> list[Result]:
-    """Shares of time, bytes, and what class orders add to a pipeline with one order."""
+    """Shares of time, bytes, and the time that class orders add to a pipeline with one order."""
 
     def of(router: str, column: str, operators: int | None = None) -> float:
         own = [row for row in rows if row["router"] == router]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FEWER = {4: 20.0, 6: 28.0, 8: 33.0}  # per cent fewer calls than Selectivity, by number of operators
 WRONG = 1.2  # per cent of the calls that use a wrong classifier, at most
 CLOSE = 10.0  # per cent more calls than Content-Knows that count as about equal
-RIGHT = 98.0  # per cent of the calls with class orders that use the right classifier, of those that use any
+RIGHT = 98.0  # per cent of the calls with class orders that use the right classifier, of the calls that use any
 STREAMS = 50
 
 
@@ -80,7 +80,7 @@ def judge(rows: list[Row]) -> list[Result]:
 
 
 def plot(rows: list[Row], figure: "Figure") -> None:
-    """Which classifiers are used, and what that saves."""
+    """Which classifiers are used, and their saving."""
     left, right = figure.subplots(1, 2)
     numbers = sorted({row["operators"] for row in rows})
     own = [row for row in rows if row["router"] == LEARNS]

@@ -1,7 +1,7 @@
 """Figures 10 and 11: random selectivities, and aggregate selectivities of 5 to 35%.
 
 The time of a stream is that of its operators and of routing. In the paper 2.2 microseconds for a routing decision are
-1.75% of the time, so an operator takes about 124; routing and statistics take what is measured here.
+1.75% of the time, so an operator takes about 124; the time of routing and statistics is measured here.
 """
 
 from statistics import mean

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from thalweg.ordering.types import Floats, Integers
 
-# Table 6: A of one operator a class, in per cent, and B of the others, for 2, 4, 6 and 8 operators. All pass 5% in all.
+# Table 6: A of an operator for each class, in per cent, and B of the others, for 2, 4, 6 and 8 operators. Together they
+# pass 5%.
 A = (5, 15, 25, 35, 45, 55, 65, 75, 85, 95)
 B = {
     2: (100, 33, 20, 14, 11, 9, 8, 7, 6, 5),
@@ -28,7 +29,7 @@ CLASSIFIER = 0  # the place of attrC among the attributes
 
 
 def diagonal(operators: int, a: float, b: float) -> Floats:
-    """Selectivities of class (row) and operator (column): A where they have one number, B elsewhere (table 5).
+    """Selectivities of class (row) and operator (column): A where they have the same number, B elsewhere (table 5).
 
     >>> diagonal(2, 0.05, 1.0).tolist()
     [[0.05, 1.0], [1.0, 0.05]]

@@ -30,16 +30,16 @@ KEYS = 500  # of the joins, equally frequent: one of so many pairs matches
 
 @dataclass(frozen=True)
 class Run:
-    """What a scheduler did over a series."""
+    """The run of a scheduler over a series."""
 
     counts: ScheduleCounts
     log: tuple[RoundRecord, ...]
-    chart_hits: int  # rounds for which the chart has the best plan, had the estimate been what was observed
+    chart_hits: int  # rounds for which the chart has the best plan, had the estimate equalled the observation
     ceiling_hits: int  # rounds whose best plan is that for their means, which no estimate knows better
 
 
 def plan_costs(kind: str) -> PlanCosts:
-    """The plans of Q1 or Q2, and what they cost."""
+    """The plans of Q1 or Q2, and their costs."""
     from thalweg.charts import CostModel, PlanCosts, Weights, plan_space
 
     if kind == SINGLE:

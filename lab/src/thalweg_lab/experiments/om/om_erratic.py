@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEAST = {SINGLE: 0.76, JOIN: 0.80}  # for the most erratic streams
-SMOOTH = {SINGLE: 0.81, JOIN: 0.99}  # for the least erratic ones
+SMOOTH = {SINGLE: 0.81, JOIN: 0.99}  # for the least erratic streams
 CHANCE = {SINGLE: (0.47, 0.53), JOIN: (0.30, 0.37)}  # with 2 and 3 plans
 
 
@@ -38,7 +38,7 @@ def measure(setting: Setting) -> list[Row]:
 
 
 def fidelity(rows: list[Row], query: str, scheduler: str, variation: float) -> float:
-    """The mean fidelity over all streams with one coefficient of variation."""
+    """The mean fidelity over all streams with the same coefficient of variation."""
     wanted = (query, scheduler, variation)
     return mean(float(row["fidelity"]) for row in rows if (row["query"], row["scheduler"], row["variation"]) == wanted)
 

@@ -39,7 +39,7 @@ def settings(quick: bool) -> list[Setting]:  # noqa: FBT001 - the signature of e
 
 
 def measure(setting: Setting) -> list[Row]:
-    """One run, and what bounds it.
+    """One run, and its bounds.
 
     The chart's own share of hits is that for estimates which are always right. The ceiling is the share of hits of a
     scheduler that knows the means of a round ahead, but not which tuples arrive by chance.

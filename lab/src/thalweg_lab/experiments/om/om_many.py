@@ -60,7 +60,7 @@ def _fidelity(rows: list[Row], number: int) -> float:
 
 
 def judge(rows: list[Row]) -> list[Result]:
-    """Fidelity of both kinds of queries, and that nobody waits for more than one turn of all others."""
+    """Fidelity of both kinds of queries, and that no query waits for more than one turn of all others."""
     queries = len({row["number"] for row in rows})
     results = []
     for kind, bound in FIDELITY.items():

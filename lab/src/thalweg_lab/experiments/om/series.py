@@ -1,8 +1,8 @@
 """Statistics of rounds with a set coefficient of variation: the stand-in for the paper's filtered DEC-PKT traces.
 
 A stream's arrival rate and selectivity wander around their means. Their logarithms are autoregressive, so that both are
-lognormal with the coefficient of variation that is asked for, and the statistics of one round resemble those of the
-round before. What is observed in a round are counts: Poisson arrivals, of which a binomial number is selected.
+lognormal with the coefficient of variation that is asked for, and the statistics of a round resemble those of the round
+before. The observations of a round are counts: Poisson arrivals, of which a binomial number is selected.
 
 The paper varies the coefficient of variation of the arrival rate alone. Under its cost model the rate hardly matters
 for the order of selection and projection, so the selectivity varies as much as the rate does.
@@ -55,7 +55,7 @@ def wander(mean: float, variation: float, rounds: int, random: np.random.Generat
 
 
 class Round(NamedTuple):
-    """What is observed in a round, and the means of the distributions from which it was drawn."""
+    """The observed statistics of a round, and the means of the distributions from which they were drawn."""
 
     observed: RoundStatistics
     means: RoundStatistics

@@ -29,7 +29,7 @@ WHISKERS = (0, 100)  # per cent: as in the paper, whiskers reach the best and th
 def draw(
     rows: list[Row], figure: "Figure", planners: Sequence[str], boxes: Sequence[str] = ("acyclic", "complete")
 ) -> None:
-    """Four panels: how often plans are optimal, how long planning takes, and what the first planner's plans cost."""
+    """Four panels: how often plans are optimal, how long planning takes, and the costs of the first planner's plans."""
     shares, times, *costs = figure.subplots(2, 2).flat
     for planner, dash in zip(planners, DASHES, strict=False):
         for shape in (*ACYCLIC, *CYCLIC):

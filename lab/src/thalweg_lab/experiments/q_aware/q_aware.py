@@ -70,7 +70,7 @@ def _against_fab(rows: list[Row], shape: str) -> Result:
         shape,
         "cost over that of FAB's plan, greatest",
         most,
-        "FAB's plan, or a cheaper one",
+        "FAB's plan, or a cheaper plan",
         holds=most <= OPTIMAL,
         note=f"chosen: {_chosen(aware)}; {described(aware)}; FAB: {described(fab)}",
     )
@@ -85,7 +85,7 @@ EXPERIMENT = Experiment(
     id="q-aware",
     title="Q-Aware over the spectrum of shapes",
     source="q-aware-join-ordering-2009, table 2",
-    claim="TreeOpt, optimal, for acyclic joins; FAB, near-optimal, for cyclic ones; in O(n³)",
+    claim="TreeOpt, optimal, for acyclic joins; FAB, near-optimal, for cyclic joins; in O(n³)",
     settings=settings,
     measure=measure,
     judge=judge,

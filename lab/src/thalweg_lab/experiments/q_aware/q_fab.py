@@ -83,7 +83,7 @@ EXPERIMENT = Experiment(
     title="FAB against DMJoin and F-Greedy",
     source="q-aware-join-ordering-2009, figures 9 and 10",
     claim="FAB is more often optimal than F-Greedy; its plans cost at most 1.25× the optimum for acyclic joins, 2× for "
-    "complete ones",
+    "complete joins",
     settings=settings,
     measure=measure,
     judge=judge,

@@ -1,9 +1,9 @@
-"""Figure 4: how good F-Greedy's plans are, by shape, and how long the optimal ones take to find.
+"""Figure 4: how good F-Greedy's plans are, by shape, and how long the optimal plans take to find.
 
 F-Greedy is optimal for stars: every order of the outer streams is allowed, and the least growth first is best. It
 is not for linear graphs, against the paper: an order that begins inside the path goes on in two directions, and
-greed takes the end that grows less now, whatever lies behind it. Only for the two streams at the ends of the path,
-from where there is just one order, is nothing to be chosen.
+greed takes the end that grows less now, and does not look behind it. Only for the two streams at the ends of the path,
+from where there is just one order, there is nothing to choose.
 """
 
 from typing import TYPE_CHECKING
@@ -60,7 +60,7 @@ EXPERIMENT = Experiment(
     id="q-fgreedy",
     title="F-Greedy against DMJoin",
     source="q-aware-join-ordering-2009, figure 4",
-    claim="F-Greedy is optimal for linear and star joins, not for other acyclic (up to 5×) and complete ones (up to "
+    claim="F-Greedy is optimal for linear and star joins, not for other acyclic (up to 5×) and complete joins (up to "
     "15×); DMJoin's time is exponential",
     settings=settings,
     measure=measure,

@@ -36,7 +36,7 @@ def settings(quick: bool) -> list[Setting]:  # noqa: FBT001 - the signature of e
 
 
 def judge(rows: list[Row]) -> list[Result]:
-    """That acyclic plans are optimal, how complete ones decay, and which planner is faster."""
+    """That plans of acyclic joins are optimal, how plans of complete joins decay, and which planner is faster."""
     results = [
         exactly(shape, "share of optimal plans", optimal_share(of(rows, "tree-opt", shape)), 1.0) for shape in ACYCLIC
     ]
@@ -83,7 +83,7 @@ EXPERIMENT = Experiment(
     id="q-treeopt",
     title="TreeOpt against DMJoin and F-Greedy",
     source="q-aware-join-ordering-2009, figure 7",
-    claim="TreeOpt is optimal for every acyclic join and plans faster than F-Greedy; on complete ones it decays (50×)",
+    claim="TreeOpt is optimal for every acyclic join and plans faster than F-Greedy; on complete joins it decays (50×)",
     settings=settings,
     measure=measure,
     judge=judge,

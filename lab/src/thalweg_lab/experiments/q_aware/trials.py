@@ -79,7 +79,7 @@ def measure(setting: Setting) -> list[Row]:
 
 
 def tuples_made(graph: "JoinGraph", sequences: Sequence[Sequence[int]]) -> "tuple[Floats, Floats]":
-    """For each order, the tuples a second that it makes before the last stream is joined, and those it makes then.
+    """For each order, the tuples a second that it makes before the last stream is joined, and by joining it.
 
     >>> from thalweg.joinorder import JoinGraph
     >>> graph = JoinGraph.from_statistics({"A": 10, "B": 20, "C": 30}, {("A", "B"): 0.5, ("B", "C"): 0.1})

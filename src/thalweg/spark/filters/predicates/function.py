@@ -54,7 +54,7 @@ class FunctionPredicate(Predicate):
 
         try:
             dumps(self.function)  # type: ignore[no-untyped-call]
-        except Exception as error:  # noqa: BLE001 - whatever pickling the user's objects raises
+        except Exception as error:  # noqa: BLE001 - any error of pickling the user's objects
             raise TypeError(
                 f"predicate {self.name!r} cannot be sent to workers ({error}): make the objects that it uses inside "
                 f"the function, or keep them in a module's variable that the function fills on first use"

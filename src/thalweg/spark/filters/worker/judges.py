@@ -90,7 +90,7 @@ class FunctionJudge:
                 return self._call(view)
             except PredicateError:
                 raise
-            except Exception as error:  # noqa: BLE001 - whatever the user's function raises
+            except Exception as error:  # noqa: BLE001 - any error of the user's function
                 self._isolate(view, np.arange(len(view)), error, (true, null, reasons))
         else:
             for rows in groups:
