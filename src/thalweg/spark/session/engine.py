@@ -41,6 +41,14 @@ if TYPE_CHECKING:
 
 LOGGED_BATCHES = 1_000
 SAMPLING_SHARE = 0.05  # of the time that micro-batches take, which sampling join keys may take
+LONGEST_REASON = 500  # characters
+INTERRUPTIONS = (  # what Spark says when a streaming query or Spark itself is stopped
+    "SPARK_JOB_CANCELLED",
+    "InterruptedException",
+    "ClosedByInterruptException",
+    "SparkContext was shut down",
+    "stopped SparkContext",
+)
 Files = Mapping[str, Sequence[tuple[str, int]]]  # by token: a file and its rows
 
 
@@ -217,6 +225,7 @@ class SessionEngine:
         try:
             return self._written(branches, rows, folder), {}
         except Exception as error:  # noqa: BLE001 - whatever a user's query raises
+            _refuse_interruption(error)
             if len(endings) == 1:
                 return {}, {endings[0].query.token: _reason(error)}
         files: dict[str, list[tuple[str, int]]] = {}
@@ -225,6 +234,7 @@ class SessionEngine:
             try:
                 alone = self._written([(ending,)], rows, folder)
             except Exception as error:  # noqa: BLE001 - as above
+                _refuse_interruption(error)
                 failed[ending.query.token] = _reason(error)
             else:
                 for token, listed in alone.items():
@@ -245,6 +255,7 @@ class SessionEngine:
             try:
                 query.sink.deliver(Delivery(self._spark, number, names, query.schema, self._is_first))
             except Exception as error:  # noqa: BLE001 - whatever a user's sink raises
+                _refuse_interruption(error)
                 failed[token] = _reason(error)
         return failed
 
@@ -287,6 +298,17 @@ def _with_results(
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, in one line."""
+    """What went wrong, in one line: of an error in a Python worker, the line behind its traceback."""
     text = str(error).strip() or type(error).__name__
-    return text.partition("\n")[0][:500]
+    _, _, traceback = text.partition("Traceback (most recent call last):\n")
+    behind = (line for line in traceback.splitlines() if line and not line.startswith(" "))
+    return next(behind, text.partition("\n")[0])[:LONGEST_REASON]
+
+
+def _refuse_interruption(error: Exception) -> None:
+    """End the micro-batch if a job ended because the session, or Spark, is being stopped: no query is to blame.
+
+    In few words, which Spark looks through for the reason with a regular expression.
+    """
+    if any(sign in str(error) for sign in INTERRUPTIONS):
+        raise InterruptedError("the session was stopped within a micro-batch, which will be run again") from None

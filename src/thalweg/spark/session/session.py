@@ -188,7 +188,7 @@ class Session:
         return engine
 
     def stop(self) -> None:
-        """Stop after the micro-batch that runs."""
+        """Stop. A micro-batch that runs is cut off, and run again when the session is started again."""
         if self._running is not None:
             self._running.stop()
             self._running = None

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+import pytest
+from tests.spark.session.harness import (
+    SECOND,
+    Batch,
+    Driver,
+    QueryText,
+    expected,
+    results_of,
+    rows_in_folder,
+    rows_in_memory,
+    with_end,
+)
+
+import thalweg as tw
+from thalweg.spark.session import engine
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TEXT = QueryText("SELECT k, x FROM A WHERE x > 1", 5)
+BATCHES: list[Batch] = with_end(
+    [{"A": [(number, place, "a", (4 * number + place) * SECOND) for place in range(5)]} for number in range(2)]
+)
+EXPECTED = expected(TEXT, BATCHES)
+
+
+class Killed(BaseException):
+    """Ends a session, as the end of its process does."""
+
+
+def run_with_a_kill(driver: Driver) -> None:
+    """Run all micro-batches; the session dies when the results of the last one are delivered, but nothing is saved."""
+    driver.run(*BATCHES[:-1])
+    with patch.object(engine, "save_position", side_effect=Killed), pytest.raises(Killed):
+        driver.run(BATCHES[-1])
+
+
+def rows_in_csv(folder: Path) -> Counter[tuple[int, ...]]:
+    """The outputs of results, without the bounds of rounds."""
+    rows: Counter[tuple[int, ...]] = Counter()
+    for file in folder.glob("*.csv"):
+        with file.open() as lines:
+            rows.update(tuple(map(int, row[2:])) for row in csv.reader(lines))
+    return rows
+
+
+def test_every_kind_of_sink(spark: SparkSession, tmp_path: Path) -> None:
+    """Files are exact, although the last micro-batch comes twice."""
+    by_number: dict[int, list[tuple[int, ...]]] = {}
+
+    def keep(results: DataFrame, number: int) -> None:
+        by_number[number] = [tuple(row)[2:] for row in results.collect()]
+
+    driver = Driver(spark, tmp_path)
+
+    def add_queries() -> tw.Session:
+        session = driver.session
+        for to in (
+            None,
+            tmp_path / "parquet",
+            tw.Session.files(tmp_path / "csv", "csv"),
+            tw.Session.files(tmp_path / "snappy", compression="snappy"),
+            keep,
+            tw.Session.writer("json", path=str(tmp_path / "json")),
+        ):
+            session.query(str(TEXT), to=to)
+        return session
+
+    add_queries()
+    run_with_a_kill(driver)
+    driver.open()
+    session = add_queries()
+    driver.run(BATCHES[-1])
+    outputs = Counter(result[2:] for result in EXPECTED.elements())
+    assert rows_in_folder(tmp_path / "parquet") == EXPECTED
+    assert rows_in_csv(tmp_path / "csv") == outputs
+    assert rows_in_folder(tmp_path / "snappy") == EXPECTED
+    assert Counter(row for rows in by_number.values() for row in rows) == outputs
+    assert set(
+        Counter(
+            tuple(row)[2:]
+            for row in spark.read.json(str(tmp_path / "json")).select("round_start", "round_end", "k", "x").collect()
+        )
+    ) == set(outputs)
+    in_memory = rows_in_memory(session.queries[0])  # of this session alone
+    assert in_memory.total() > 0
+    assert in_memory <= EXPECTED
+    with pytest.raises(TypeError, match="not kept in memory"):
+        session.queries[1].results()
+
+
+def test_a_folder_has_one_writer(spark: SparkSession, tmp_path: Path) -> None:
+    first, second = Driver(spark, tmp_path / "first"), Driver(spark, tmp_path / "second")
+    for driver in (first, second):
+        driver.session.query(str(TEXT), to=tmp_path / "out")
+    first.session.make_engine()
+    first.session.make_engine()  # the same one may, again
+    with pytest.raises(ValueError, match="is written by another query"):
+        second.session.make_engine()
+    with pytest.raises(ValueError, match="is written by another query"):  # also while it runs
+        first.session.query(str(TEXT), to=tmp_path / "out")
+    assert len(first.session.queries) == 1
+
+
+def test_results_can_be_read_as_a_table(spark: SparkSession, tmp_path: Path) -> None:
+    driver = Driver(spark, tmp_path)
+    query = driver.session.query(str(TEXT))
+    assert query.results() is None
+    driver.run(*BATCHES)
+    table = query.results()
+    assert table is not None
+    assert table.column_names == ["round_start", "round_end", "k", "x"] == query.schema.names
+    assert results_of(table) == EXPECTED
+
+
+def test_what_is_no_sink_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="to= is a folder, a function"):
+        Driver(spark, tmp_path).session.query(str(TEXT), to=7)  # type: ignore[arg-type]

@@ -1,0 +1,158 @@
+"""Queries that come, go, rest, change and fail while the session runs: the results of the others are untouched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.spark.session.harness import (
+    SECOND,
+    Batch,
+    Driver,
+    Episode,
+    QueryText,
+    expected,
+    late_rows,
+    rows_in_memory,
+    with_end,
+)
+
+import thalweg as tw
+from thalweg.charts import ByChart
+from thalweg.spark.session.standing import StandingQuery
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+LARGE = QueryText("SELECT x, s FROM A WHERE x > 5", 5)
+GROUPS = QueryText("SELECT k, count(*) AS n FROM A GROUP BY k", 10, 5)
+JOINED = QueryText("SELECT A.x, B.y FROM A JOIN B ON A.k = B.k WHERE x > 5", 10)
+ALL = QueryText("SELECT k, x FROM A", 5)
+
+
+def batch(number: int) -> Batch:
+    """Rows of four seconds each, some of them of three seconds before."""
+    times = [(4 * number + offset) * SECOND for offset in (1, 2, 3, -3, 4)]
+    return {
+        "A": [
+            ((number + place) % 3, (5 * place + number) % 11 + 1, "abc"[place % 3], time)
+            for place, time in enumerate(times)
+        ],
+        "B": [((number + place) % 3, place, time) for place, time in enumerate(times)],
+    }
+
+
+BATCHES = with_end([batch(number) for number in range(4)])
+
+
+def failure(driver: Driver, query: StandingQuery) -> str | None:
+    """Why a query failed, as explain tells it."""
+    about: dict[str, Any] = driver.session.explain().to_dict()["sessions"][0]
+    (status,) = [each["status"] for each in about["queries"] if each["name"] == query.name]
+    return status.removeprefix("failed: ") if status.startswith("failed: ") else None
+
+
+def test_control_while_it_runs(spark: SparkSession, tmp_path: Path) -> None:
+    driver = Driver(spark, tmp_path)
+    add = driver.session.query
+    paused, removed, changed = add(str(LARGE)), add(str(GROUPS)), add(str(JOINED))
+    driver.run(BATCHES[0], BATCHES[1])
+    paused.pause()
+    removed.remove()
+    changed.change(rate_weight=0.9, partitions=3)
+    added = add(str(ALL))
+    driver.run(BATCHES[2])
+    paused.resume()
+    driver.run(*BATCHES[3:])
+    assert rows_in_memory(paused) == expected(LARGE, BATCHES, [Episode(0, 2), Episode(3, 5)])
+    assert rows_in_memory(removed) == expected(GROUPS, BATCHES, [Episode(0, 2)])
+    assert rows_in_memory(changed) == expected(JOINED, BATCHES)
+    assert rows_in_memory(added) == expected(ALL, BATCHES, [Episode(2, 5)])
+    assert changed.weights.rate == 0.9
+    assert changed.weights.memory == 0.6
+    assert [query.name for query in driver.session.queries] == [paused.name, changed.name, added.name]
+    assert driver.engine is not None
+    scheduler = driver.engine.served[changed.compiled.token].scheduler
+    assert isinstance(scheduler, ByChart)
+    assert scheduler.parts == 3
+    assert scheduler.costs.weights == changed.weights
+
+
+def test_queries_with_one_text(spark: SparkSession, tmp_path: Path) -> None:
+    """Each has results of its own; one that is removed and added again begins anew, with its own sink."""
+    driver = Driver(spark, tmp_path)
+    add = driver.session.query
+    first, second = add(str(ALL)), add(str(ALL))
+    driver.run(*BATCHES[:2])
+    first.remove()
+    again = add(str(ALL))
+    driver.run(*BATCHES[2:])
+    assert len(driver.session.queries) == 2
+    assert rows_in_memory(first) == expected(ALL, BATCHES, [Episode(0, 2)])
+    assert rows_in_memory(second) == expected(ALL, BATCHES)
+    assert driver.engine is not None
+    assert driver.engine.position.queries[second.compiled.token].late == late_rows(ALL, BATCHES) > 0
+    assert rows_in_memory(again) == expected(ALL, BATCHES, [Episode(2, 5)])
+
+
+@tw.predicate(takes="numpy", name="is_bad")
+def is_bad(value: Any) -> Any:  # noqa: ANN401 - an array of NumPy
+    if (value == 7).any():
+        raise ValueError("a seven")
+    return value > 100
+
+
+def test_a_query_that_fails_is_isolated(spark: SparkSession, tmp_path: Path) -> None:
+    """With its reason, until it is resumed."""
+    bad: Batch = {"A": [(0, 7, "a", 2 * SECOND), (7, 9, "b", 3 * SECOND)]}
+    rows: list[Batch] = [{"A": [(1, 8, "c", 1 * SECOND)]}, bad, {"A": [(2, 8, "c", 21 * SECOND)]}]
+    batches = with_end([*rows, {"A": [(3, 9, "d", 26 * SECOND)]}])
+
+    def refuse(results: DataFrame, number: int) -> None:
+        if number == 2:
+            raise OSError("the disk is full")
+        delivered.extend(results.collect())
+
+    delivered: list[Any] = []
+    driver = Driver(spark, tmp_path)
+    driver.session.predicate("is_bad", is_bad)
+    divided = QueryText("SELECT k FROM A WHERE 10 / k >= 2", 5)
+    projected = QueryText("SELECT 10 / k AS part FROM A", 5)
+    good = driver.session.query(str(ALL))
+    failing = [
+        driver.session.query(str(divided)),
+        driver.session.query(str(projected)),
+        driver.session.query("SELECT x FROM A WHERE NOT is_bad(x) WINDOW [5]"),
+        driver.session.query(str(ALL), to=refuse, name="to a full disk"),
+    ]
+    driver.run(*batches[:3])
+    reasons = [failure(driver, query) for query in failing]
+    for reason, words in zip(reasons, ["DIVIDE_BY_ZERO", "DIVIDE_BY_ZERO", "a seven", "the disk is full"], strict=True):
+        assert words in str(reason)
+    assert failure(driver, good) is None
+    for query in failing:
+        query.resume()
+    driver.run(*batches[3:])
+    assert rows_in_memory(good) == expected(ALL, batches)
+    assert [failure(driver, query) for query in failing] == [None] * 4
+    assert rows_in_memory(failing[0]) == expected(divided, batches, [Episode(3, 5)])
+    assert rows_in_memory(failing[1]) == expected(projected, batches, [Episode(3, 5)])
+    assert [tuple(row)[2:] for row in delivered] == [(3, 9)]
+
+
+def test_an_expression_sees_the_rows_of_its_query_alone(spark: SparkSession, tmp_path: Path) -> None:
+    """Although the rows of both queries come in one pass, with all expressions."""
+    batches = with_end([{"A": [(0, 7, "a", SECOND), (2, 9, "b", SECOND)]}])
+    guarded = QueryText("SELECT 10 / k AS part FROM A WHERE k <> 0", 5)
+    driver = Driver(spark, tmp_path)
+    queries = [driver.session.query(str(text)) for text in (ALL, guarded)]
+    driver.run(*batches)
+    assert [rows_in_memory(query) for query in queries] == [expected(text, batches) for text in (ALL, guarded)]
+
+
+@pytest.mark.parametrize("partitions", [0, 1001, 2.5, True, None])
+def test_odd_numbers_of_partitions_are_refused(spark: SparkSession, tmp_path: Path, partitions: Any) -> None:  # noqa: ANN401
+    driver = Driver(spark, tmp_path)
+    with pytest.raises(ValueError, match="partitions is a whole number from 1 to 1000"):
+        driver.session.query(str(ALL), partitions=partitions)
