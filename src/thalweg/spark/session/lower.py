@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 ROUND = "thalweg:round"  # the number of a row's round
 HAVING = "thalweg:having"
+RESULT = "thalweg:result"  # the outputs of a group
 
 
 @dataclass(frozen=True)
@@ -110,11 +111,9 @@ class QueryLowering:
         joined = self._lower(root.child)
         keys = [f.expr(key.sql) for key in query.group_by]
         having = [] if query.having is None else [f.expr(query.having.sql).alias(HAVING)]
-        grouped = joined.groupBy(number.alias(ROUND), *keys).agg(*outputs, *having)
-        grouped = grouped.select(
-            *(f.col(backticked(name)) for name in [ROUND, *(output.name for output in query.outputs)]),
-            *([f.col(backticked(HAVING))] if having else []),
-        )
+        # As a struct, because an output may have the name of a key, which Spark puts beside the outputs.
+        grouped = joined.groupBy(number.alias(ROUND), *keys).agg(f.struct(*outputs, *having).alias(RESULT))
+        grouped = grouped.select(backticked(ROUND), f"{backticked(RESULT)}.*")
         if not query.group_by:
             grouped = self._with_empty_rounds(grouped, joined, [*outputs, *having])
         if having:
