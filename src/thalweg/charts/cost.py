@@ -72,6 +72,7 @@ class TupleRates:
     aggregate: float = 200e3  # a guess: like a range condition
     other: float = 200e3  # a guess, for other conditions: like a range condition
     python: float = 100e3  # a guess, for Python predicates
+    multi_join: float = 3e3  # a guess, for probes in Thalweg's own join: like an equi-join
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():

@@ -278,7 +278,7 @@ class MultiJoin(PlanNode):
         named = self._named_among[frozenset(self.probe_orders[0])]
         selectivity = joint_selectivity(named, statistics.join_selectivities)
         selectivity *= RESIDUAL_SELECTIVITY ** len(self.residuals)
-        return joined(flows, work, selectivity, model.tuple_rates.equi_join, model.window)
+        return joined(flows, work, selectivity, model.tuple_rates.multi_join, model.window)
 
     @cached_property
     def _named_among(self) -> dict[frozenset[str], tuple[NamedEquality, ...]]:

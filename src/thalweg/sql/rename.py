@@ -9,17 +9,30 @@ from sqlglot import exp, parse_one
 from thalweg.sql.dialect import VerbatimSpark, render
 
 
-def with_columns_renamed(sql: str, names: Mapping[str, str]) -> str:
-    """An expression whose columns have plain names, with other names for them.
+def with_columns_renamed(sql: str, names: Mapping[tuple[str, ...], str]) -> str:
+    """An expression with other names for its columns: for a plain name, or for an alias and a name.
 
-    >>> with_columns_renamed("`a` > 5 AND upper(`b`.`field`) = 'X'", {"a": "s:a", "b": "s:b"})
+    >>> with_columns_renamed("`a` > 5 AND upper(`b`.`field`) = 'X'", {("a",): "s:a", ("b",): "s:b"})
     "`s:a` > 5 AND upper(`s:b`.`field`) = 'X'"
+    >>> with_columns_renamed("`t`.`a` + 1", {("t", "a"): "s:a"})
+    '`s:a` + 1'
     """
     tree = parse_one(sql, dialect=VerbatimSpark)
-    for column in tree.find_all(exp.Column):
-        first = column.parts[0]
-        if first.name in names and not _is_parameter(column, first.name):
-            first.replace(exp.to_identifier(names[first.name], quoted=True))
+    for column in list(tree.find_all(exp.Column)):
+        parts = [part.name for part in column.parts]
+        known = next((parts[:count] for count in range(1, len(parts) + 1) if tuple(parts[:count]) in names), None)
+        if known is None or _is_parameter(column, parts[0]):
+            continue
+        first = exp.to_identifier(names[tuple(known)], quoted=True)
+        renamed = (
+            exp.Dot.build([exp.Column(this=first), *column.parts[len(known) :]])
+            if parts[len(known) :]
+            else exp.Column(this=first)
+        )
+        if column is tree:
+            tree = renamed
+        else:
+            column.replace(renamed)
     return render(tree)
 
 

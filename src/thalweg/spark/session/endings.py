@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from thalweg.spark.session.program import ProgramQuery
+from thalweg.spark.session.position import QueryPosition
+from thalweg.spark.session.program import Program, ProgramQuery
 from thalweg.spark.session.rows import Pane, Panes
 from thalweg.sql.query import RoundWindow
 from thalweg.sql.rounds import bounds, first_round, last_ended, last_round
@@ -50,6 +51,17 @@ def late_rows(query: ProgramQuery, new: Panes, delivered: int | None) -> int:
         for end, pane in new.get(source, {}).items()
         if first_round(end, window) <= delivered
     )
+
+
+def late_until(program: Program, positions: Mapping[str, QueryPosition]) -> dict[str, int]:
+    """For each stream, the time up to which a row that comes now is late for some query."""
+    found: dict[str, int] = {}
+    for query in program.queries:
+        delivered = positions[query.token].delivered
+        if delivered is not None:
+            for each in query.streams:
+                found[each.source] = max(bounds(delivered, query.query.window)[1], found.get(each.source, -(1 << 62)))
+    return found
 
 
 def _own_panes(panes: Mapping[int, Pane], window: RoundWindow) -> Iterator[tuple[int, Pane]]:

@@ -16,19 +16,23 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thalweg.charts import PlanScheduler
+from thalweg.charts import PlanScheduler, TupleRates
 from thalweg.spark.folder import StateFolder
 from thalweg.spark.session.branches import Ending, branches_of, files_by_query, written_files
-from thalweg.spark.session.endings import last_to_deliver, late_rows, rounds_with_rows
+from thalweg.spark.session.endings import last_to_deliver, late_rows, late_until, rounds_with_rows
+from thalweg.spark.session.key_sample import JoinKeys, sample_keys
 from thalweg.spark.session.lower import Catalog
 from thalweg.spark.session.position import QueryPosition, SessionPosition, load_position, save_position
 from thalweg.spark.session.program import Program, ProgramQuery
+from thalweg.spark.session.rates import tuple_rates
 from thalweg.spark.session.rows import PaneCounts, Panes, count_panes, shared_rows, together
 from thalweg.spark.session.schedules import plans_of_rounds, round_statistics
 from thalweg.spark.session.sinks import Delivery, Sink
+from thalweg.spark.session.sources import STREAM, TIME, backticked
 from thalweg.spark.session.waiting import WaitingRows, keep_from, open_panes
 
 if TYPE_CHECKING:
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 LOGGED_BATCHES = 1_000
+SAMPLING_SHARE = 0.05  # of the time that micro-batches take, which sampling join keys may take
 Files = Mapping[str, Sequence[tuple[str, int]]]  # by token: a file and its rows
 
 
@@ -75,17 +80,30 @@ class SessionEngine:
     """Runs the micro-batches of a session, and holds its position."""
 
     def __init__(
-        self, spark: SparkSession, catalog: Catalog, checkpoint: str, prepare: Callable[[SessionEngine], None]
+        self,
+        spark: SparkSession,
+        catalog: Catalog,
+        checkpoint: str,
+        late_folder: str | None,
+        prepare: Callable[[SessionEngine], None],
     ) -> None:
         self.folder = StateFolder(f"{checkpoint}/thalweg")
         self.position = load_position(self.folder)
         self.log: deque[BatchRecord] = deque(maxlen=LOGGED_BATCHES)
         self._spark = spark
         self._catalog = catalog
+        self._late_folder = late_folder
         self._prepare = prepare  # called before each micro-batch: queries may have come, gone or changed
         self.served: dict[str, ServedQuery] = {}
+        self._keys: dict[str, JoinKeys] = {}  # of the queries whose plan depends on join selectivities
+        self._credit = 0.0  # seconds that sampling keys may take
         self._waiting = WaitingRows(spark, self.folder.url)
         self._is_first = True  # micro-batch of this process, which may have been tried by another one
+
+    @cache  # noqa: B019 - an engine lives as long as its session
+    def tuple_rates(self) -> TupleRates:
+        """What operators can handle on this machine."""
+        return tuple_rates(self._spark)
 
     @property
     def program(self) -> Program:
@@ -95,6 +113,10 @@ class SessionEngine:
 
     def serve(self, queries: Mapping[str, ServedQuery], positions: Mapping[str, QueryPosition]) -> None:
         """Serve these queries from the next micro-batch on."""
+        for token in queries.keys() - self.served.keys():
+            keys = JoinKeys(queries[token].compiled, self._catalog.streams, self._catalog.tables)
+            if keys.are_needed:
+                self._keys[token] = keys
         self.served = dict(queries)
         self.position = replace(self.position, queries=dict(positions))
 
@@ -114,7 +136,8 @@ class SessionEngine:
                 **{name: max(found, before.latest.get(name, found)) for name, found in counts.latest.items()},
             }
             panes = together(before.panes, counts.panes)
-            endings, positions = self._endings(program, latest, panes, counts)
+            selectivities = self._join_selectivities(program, rows, counts)
+            endings, positions = self._endings(program, latest, panes, counts, selectivities)
             clock.note("plan")
             files, failed = self._compute(endings, self._waiting.read(before.segments, rows), number)
             clock.note("compute")
@@ -123,6 +146,7 @@ class SessionEngine:
             positions = _with_results(positions, files, failed)
             needed_after = keep_from(program, positions)
             segments = self._waiting.write(rows, program, counts.latest, before.segments, needed_after, number)
+            self._keep_late(rows, counts, late_until(program, before.queries), number)
             clock.note("store")
         finally:
             rows.unpersist()
@@ -132,10 +156,28 @@ class SessionEngine:
         shutil.rmtree(self._results(number), ignore_errors=True)
         clock.note("save")
         self._is_first = False
+        self._credit = min(self._credit + SAMPLING_SHARE * sum(clock.seconds.values()), 0.0)
         self._note(number, counts, clock, endings, files)
 
+    def _join_selectivities(
+        self, program: Program, rows: DataFrame, counts: PaneCounts
+    ) -> Mapping[str, Mapping[str, float]]:
+        """The join selectivities of the queries whose plan depends on them, as often as it takes little time."""
+        joins = [self._keys[query.token] for query in program.queries if query.token in self._keys]
+        if not joins or self._credit < 0.0:
+            return {}
+        start = time.perf_counter()
+        found = sample_keys(rows, counts.rows, joins)
+        self._credit -= time.perf_counter() - start
+        return found
+
     def _endings(
-        self, program: Program, latest: Mapping[str, int], panes: Panes, counts: PaneCounts
+        self,
+        program: Program,
+        latest: Mapping[str, int],
+        panes: Panes,
+        counts: PaneCounts,
+        selectivities: Mapping[str, Mapping[str, float]],
     ) -> tuple[list[Ending], dict[str, QueryPosition]]:
         """The rounds of each query that end now, and where the queries stand when these are delivered."""
         endings: list[Ending] = []
@@ -148,7 +190,9 @@ class SessionEngine:
             if last is not None and (position.delivered is None or last > position.delivered):
                 numbers = rounds_with_rows(query, panes, position.delivered, last)
                 scheduler = self.served[query.token].scheduler
-                observed = [round_statistics(query, panes, number, {}, {}) for number in numbers]
+                sizes = self._keys[query.token].table_sizes if query.token in self._keys else {}
+                known = selectivities.get(query.token, {})
+                observed = [round_statistics(query, panes, number, known, sizes) for number in numbers]
                 endings += [
                     Ending(query, rounds, plan) for plan, rounds in plans_of_rounds(scheduler, numbers, observed)
                 ]
@@ -204,6 +248,18 @@ class SessionEngine:
                 failed[token] = _reason(error)
         return failed
 
+    def _keep_late(self, rows: DataFrame, counts: PaneCounts, until: Mapping[str, int], number: int) -> None:
+        """Write the rows that came too late for some query aside, if there is a folder for them."""
+        from pyspark.sql import functions as f
+
+        for stream, ends in counts.panes.items():
+            if self._late_folder is None or stream not in until or not any(end <= until[stream] for end in ends):
+                continue
+            own = [column for column in rows.columns if column.startswith(f"{stream}:")]
+            plain = [f.col(backticked(column)).alias(column.partition(":")[2]) for column in own]
+            late = rows.where((f.col(STREAM) == stream) & (f.col(TIME) <= until[stream])).select(*plain)
+            late.write.mode("overwrite").parquet(f"{self._late_folder}/{stream}/batch={number}")
+
     def _results(self, number: int) -> str:
         return f"{self.folder.url}/results/{number}"
 
@@ -213,8 +269,7 @@ class SessionEngine:
             token = ending.query.token
             rounds = served.get(token, (0, 0))[0] + len(ending.rounds.numbers)
             served[token] = (rounds, sum(count for _, count in files.get(token, ())))
-        rows = sum(pane.rows for ends in counts.panes.values() for pane in ends.values())
-        self.log.append(BatchRecord(number, rows, clock.seconds, served))
+        self.log.append(BatchRecord(number, counts.rows, clock.seconds, served))
 
 
 def _with_results(

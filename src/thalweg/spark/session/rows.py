@@ -40,16 +40,24 @@ class PaneCounts:
     latest: Mapping[str, int]  # time of each stream
     timeless: Mapping[str, int]  # rows of each stream without an event time
 
+    @property
+    def rows(self) -> int:
+        """How many rows have a time, and a query that reads their stream."""
+        return sum(pane.rows for ends in self.panes.values() for pane in ends.values())
+
 
 def shared_rows(batch: DataFrame, program: Program, streams: Sequence[SharedStream]) -> DataFrame:
     """The columns that some query reads, and a column for each shared condition; FALSE where it is NULL."""
     from pyspark.sql import functions as f
 
     stored = {stream.name: {name: stream.stored_name(name) for name in stream.frame.columns} for stream in streams}
+    plain: dict[str, dict[tuple[str, ...], str]] = {
+        stream: {(name,): other for name, other in names.items()} for stream, names in stored.items()
+    }
     columns = [backticked(stored[stream.name][name]) for stream in streams for name in program.columns(stream)]
     conditions = [
         f.coalesce(
-            (f.col(STREAM) == condition.stream) & f.expr(with_columns_renamed(condition.sql, stored[condition.stream])),
+            (f.col(STREAM) == condition.stream) & f.expr(with_columns_renamed(condition.sql, plain[condition.stream])),
             f.lit(False),  # noqa: FBT003
         ).alias(condition.column)
         for condition in program.conditions

@@ -15,10 +15,13 @@ from thalweg.spark.session.rows import Panes
 MICROSECONDS = 1e6  # in a second
 
 
-def scheduler_of(query: ProgramQuery, weights: Weights, parts: int, rates: TupleRates) -> PlanScheduler:
+def scheduler_of(
+    kind: type[PlanScheduler], query: ProgramQuery, weights: Weights, parts: int, rates: TupleRates
+) -> PlanScheduler:
     """A scheduler for the plans of a query."""
     model = CostModel(window=query.query.window.length / MICROSECONDS, tuple_rates=rates)
-    return ByChart(PlanCosts(plan_space(query.query), model, weights), parts=parts)
+    costs = PlanCosts(plan_space(query.query), model, weights)
+    return ByChart(costs, parts=parts) if kind is ByChart else kind(costs)
 
 
 def round_statistics(

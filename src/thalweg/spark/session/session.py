@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from thalweg.charts import Weights, candidate_plans
+from thalweg.charts import candidate_plans
 from thalweg.spark import runs
 from thalweg.spark.explain import Explanation, explanation_of
 from thalweg.spark.filters.predicates.function import FunctionPredicate
+from thalweg.spark.joins.join import COUNT
 from thalweg.spark.joins.text import microseconds
 from thalweg.spark.session.engine import SessionEngine
 from thalweg.spark.session.explain import SessionRun
@@ -20,7 +21,7 @@ from thalweg.spark.session.program import Program, ProgramQuery, program_query
 from thalweg.spark.session.rows import shared_rows
 from thalweg.spark.session.sinks import FolderSink, FunctionSink, MemorySink, Sink, WriterSink
 from thalweg.spark.session.sources import SharedStream, StaticTable, all_streams
-from thalweg.spark.session.standing import StandingQuery, checked_partitions
+from thalweg.spark.session.standing import QueryOptions, StandingQuery
 from thalweg.spark.session.worker.result_files import ROUND_COLUMNS
 from thalweg.sql.parse import parse_query
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 DELAY = "0 seconds"
+LOG = "query string, round bigint, plan string, is_move boolean, is_switch boolean, is_hit boolean"
 
 
 class Session:
@@ -42,6 +44,9 @@ class Session:
     checkpoint
         A folder, shared by driver and workers, for the position of the session. A session that is started again with
         the same folder goes on where it was, with those of its queries that are still there, by their text.
+    late
+        ``"count"`` counts rows that come when a round of theirs was delivered already; a folder keeps them there as
+        well, for each stream.
 
     Examples
     --------
@@ -51,13 +56,16 @@ class Session:
     >>> s.start()  # doctest: +SKIP
     """
 
-    def __init__(self, spark: SparkSession, *, checkpoint: str | os.PathLike[str]) -> None:
+    def __init__(
+        self, spark: SparkSession, *, checkpoint: str | os.PathLike[str], late: str | os.PathLike[str] = COUNT
+    ) -> None:
         if not hasattr(spark, "_jsparkSession"):
             raise TypeError(
                 "tw.Session needs a classic Spark session: with Spark Connect run each query with tw.stream"
             )
         self.spark = spark
         self.checkpoint = os.path.abspath(os.path.expanduser(os.fspath(checkpoint)))  # noqa: PTH100, PTH111
+        self._late_folder = None if late == COUNT else os.path.expanduser(os.fspath(late))  # noqa: PTH111
         self._streams: dict[str, SharedStream] = {}
         self._tables: dict[str, StaticTable] = {}
         self._predicates: dict[str, FunctionPredicate] = {}
@@ -107,15 +115,20 @@ class Session:
         rate_weight: float = 0.4,
         memory_weight: float = 0.6,
         partitions: int = 10,
+        scheduler: str = "by-chart",
     ) -> StandingQuery:
         """Add a standing query; results of a round are delivered once, after the watermark has passed its end.
 
         `to` is where results go: a folder of Parquet files, a function of a DataFrame and the micro-batch's number, or
         what `tw.Session.files` and `tw.Session.writer` make. By default they are kept in memory, for `results`.
+
+        `rate_weight` and `memory_weight` say how much output rate and memory count when a plan is chosen, `partitions`
+        into how many parts each dimension of a chart is cut. `scheduler` is what chooses plans: ``"by-chart"``, or one
+        of the baselines ``"at-random"``, ``"by-first-estimate"`` and ``"clairvoyant"``.
         """
         sources = [*(each.source for each in self._streams.values()), *(each.source for each in self._tables.values())]
         parsed = parse_query(text, sources, list(self._predicates))
-        weights, parts, sink = Weights(rate_weight, memory_weight), checked_partitions(partitions), as_sink(to)
+        options, sink = QueryOptions.checked(rate_weight, memory_weight, partitions, scheduler), as_sink(to)
         with self._lock:
             taken = Counter(each.compiled.query.digest for each in self._queries.values())
             token = f"{parsed.digest}-{taken[parsed.digest] + 1}"
@@ -124,7 +137,7 @@ class Session:
             if self.engine is not None:
                 self._claim(token, sink)
             called = name or f"query {len(self._queries) + 1}"
-            query = StandingQuery(compiled, called, sink, schema, weights, parts, self._remove)
+            query = StandingQuery(compiled, called, sink, schema, options, self._remove)
             self._queries[token] = query
         return query
 
@@ -153,7 +166,7 @@ class Session:
             raise ValueError(
                 "a session needs a query before it starts: session.query('SELECT ... WINDOW [10 seconds]')"
             )
-        engine = SessionEngine(self.spark, self._catalog(), self.checkpoint, self._serve)
+        engine = SessionEngine(self.spark, self._catalog(), self.checkpoint, self._late_folder, self._serve)
         for query in self.queries:
             self._claim(query.compiled.token, query.sink)
         self._serve(engine)
@@ -177,6 +190,17 @@ class Session:
         """What the session does, and why: of each query the plan, its moves and switches, rows and rounds."""
         return explanation_of([self.thalweg_run])
 
+    def log(self) -> DataFrame:
+        """Every round that the schedulers remember: its query, its plan, and whether it was a move, a switch, a hit."""
+        engine = self.engine
+        records = [
+            (query.name, record.number, record.plan, record.is_move, record.is_switch, record.is_hit)
+            for query in self.queries
+            if engine is not None and query.compiled.token in engine.served
+            for record in engine.served[query.compiled.token].scheduler.log
+        ]
+        return self.spark.createDataFrame(records, LOG)
+
     def await_termination(self, timeout: float | None = None) -> bool | None:
         """Wait until the session ends, as Spark's ``awaitTermination`` does."""
         if self._running is None:
@@ -191,7 +215,7 @@ class Session:
             known, latest = engine.position.queries, engine.position.latest
             positions = {token: query.position(known.get(token), latest) for token, query in self._queries.items()}
             served = {
-                token: query.served(engine.served.get(token), positions[token])
+                token: query.served(engine.served.get(token), positions[token], engine.tuple_rates)
                 for token, query in self._queries.items()
             }
             engine.serve(served, positions)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from thalweg.charts import ByChart, TupleRates, Weights
+from thalweg.charts import SCHEDULERS, ByChart, PlanScheduler, TupleRates, Weights
+from thalweg.registry import find
 from thalweg.sealed import SavedStateError
 from thalweg.spark.session.engine import ServedQuery
 from thalweg.spark.session.position import QueryPosition
@@ -23,6 +24,21 @@ if TYPE_CHECKING:
 Remove = Callable[["StandingQuery"], None]
 
 
+@dataclass(frozen=True)
+class QueryOptions:
+    """How the plans of a query are chosen."""
+
+    weights: Weights
+    partitions: int
+    scheduler: type[PlanScheduler]
+
+    @classmethod
+    def checked(cls, rate_weight: float, memory_weight: float, partitions: object, scheduler: str) -> QueryOptions:
+        """The options that a user wrote."""
+        kind = find(scheduler, SCHEDULERS, "scheduler")
+        return cls(Weights(rate_weight, memory_weight), checked_partitions(partitions), kind)
+
+
 class StandingQuery:
     """A query of a session. What it is told takes effect with the next micro-batch.
 
@@ -30,22 +46,16 @@ class StandingQuery:
     """
 
     def __init__(
-        self,
-        compiled: ProgramQuery,
-        name: str,
-        sink: Sink,
-        schema: StructType,
-        weights: Weights,
-        partitions: int,
-        remove: Remove,
+        self, compiled: ProgramQuery, name: str, sink: Sink, schema: StructType, options: QueryOptions, remove: Remove
     ) -> None:
         self.name = name
         self.compiled = compiled
         self.sink = sink
         self.schema = schema
-        self.weights = weights
-        self.partitions = partitions
+        self.weights = options.weights
+        self.partitions = options.partitions
         self.is_paused = False
+        self._scheduler = options.scheduler
         self._is_resumed = False
         self._remove = remove
 
@@ -93,10 +103,13 @@ class StandingQuery:
         self._is_resumed = False
         return replace(position, is_paused=self.is_paused)
 
-    def served(self, running: ServedQuery | None, position: QueryPosition) -> ServedQuery:
+    def served(
+        self, running: ServedQuery | None, position: QueryPosition, rates: Callable[[], TupleRates]
+    ) -> ServedQuery:
         """The query as the engine serves it, with what its scheduler has learnt."""
         if running is None:
-            scheduler = scheduler_of(self.compiled, self.weights, self.partitions, TupleRates())
+            known = rates() if len(self.compiled.query.inputs) > 1 else TupleRates()
+            scheduler = scheduler_of(self._scheduler, self.compiled, self.weights, self.partitions, known)
             if position.schedule is not None:
                 with contextlib.suppress(SavedStateError):  # of other plans: it learns anew
                     scheduler.load(position.schedule)

@@ -1,0 +1,108 @@
+"""How selective the joins of queries are: by histograms of the keys of some rows, in one small job for all queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from thalweg.charts import KeyHistogram, candidate_plans, equality_name
+from thalweg.charts.equalities import implied_equalities
+from thalweg.charts.plan import runs_alike
+from thalweg.spark.session.rows import holds
+from thalweg.spark.session.sources import SharedStream, StaticTable
+from thalweg.sql.rename import with_columns_renamed
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from thalweg.spark.session.program import ProgramQuery
+    from thalweg.sql.query import EquiJoin
+
+SAMPLED_ROWS = 20_000  # of a micro-batch
+TABLE_ROWS = 200_000  # of a static table, whose keys are looked at once
+
+
+class JoinKeys:
+    """The keys of one query's joins."""
+
+    def __init__(
+        self, query: ProgramQuery, streams: Mapping[str, SharedStream], tables: Mapping[str, StaticTable]
+    ) -> None:
+        self.query = query
+        written = query.query.equi_joins
+        self.equalities: tuple[EquiJoin, ...] = (*written, *implied_equalities(written))
+        self.sides = {side.sql: side for equality in self.equalities for side in (equality.left, equality.right)}
+        self._sources = {each.alias: each for each in query.query.inputs}
+        self._streams = streams
+        self._tables = tables
+
+    @property
+    def are_needed(self) -> bool:
+        """Whether the query has plans that Spark runs differently, so that selectivities decide."""
+        return len({runs_alike(plan) for plan in candidate_plans(self.query.query)}) > 1
+
+    def columns(self) -> dict[str, Column]:
+        """For each side of an equality that reads a stream, the code of its key; NULL for the rows that do not join."""
+        from pyspark.sql import functions as f
+
+        found = {}
+        for sql, side in self.sides.items():
+            (alias,) = side.inputs
+            read = self._sources[alias]
+            if read.is_stream:
+                stream = self._streams[read.source]
+                names: dict[tuple[str, ...], str] = {(alias, name): stream.stored_name(name) for name in read.columns}
+                key = f.expr(with_columns_renamed(sql, names))
+                found[sql] = f.when(holds(self.query.conjunctions[alias]) & key.isNotNull(), f.xxhash64(key))
+        return found
+
+    @cached_property
+    def table_sizes(self) -> dict[str, float]:
+        """The rows of each static table."""
+        return {
+            alias: float(self._tables[read.source].frame.count())
+            for alias, read in self._sources.items()
+            if not read.is_stream
+        }
+
+    @cached_property
+    def table_histograms(self) -> dict[str, KeyHistogram]:
+        """The histograms of sides that read static tables."""
+        from pyspark.sql import functions as f
+
+        found = {}
+        for sql, side in self.sides.items():
+            (alias,) = side.inputs
+            if not self._sources[alias].is_stream:
+                frame = self._tables[self._sources[alias].source].frame.alias(alias).limit(TABLE_ROWS)
+                key = f.expr(sql)
+                found[sql] = _histogram(frame.select(f.when(key.isNotNull(), f.xxhash64(key))).toArrow().column(0))
+        return found
+
+    def selectivities(self, histograms: Mapping[str, KeyHistogram]) -> dict[str, float]:
+        """The share of all pairs of rows for which each equality holds."""
+        known = {**self.table_histograms, **histograms}
+        return {
+            equality_name(each): known[each.left.sql].selectivity_with(known[each.right.sql])
+            for each in self.equalities
+            if known[each.left.sql].counts.any() and known[each.right.sql].counts.any()
+        }
+
+
+def sample_keys(rows: DataFrame, count: int, joins: Sequence[JoinKeys]) -> dict[str, dict[str, float]]:
+    """The join selectivities of some queries, by token, from a sample of the rows of a micro-batch."""
+    keys = [(join, sql, column) for join in joins for sql, column in join.columns().items()]
+    sampled = rows.sample(fraction=min(1.0, SAMPLED_ROWS / max(count, 1)), seed=1) if count > SAMPLED_ROWS else rows
+    table = sampled.select(*(column.alias(f"key{number}") for number, (_, _, column) in enumerate(keys))).toArrow()
+    histograms: dict[str, dict[str, KeyHistogram]] = {join.query.token: {} for join in joins}
+    for number, (join, sql, _) in enumerate(keys):
+        histograms[join.query.token][sql] = _histogram(table.column(number))
+    return {join.query.token: join.selectivities(histograms[join.query.token]) for join in joins}
+
+
+def _histogram(codes: pa.ChunkedArray) -> KeyHistogram:
+    return KeyHistogram.of(codes.drop_null().to_numpy().astype(np.int64))
