@@ -142,7 +142,7 @@ def run(
         bool,
         typer.Option(
             "--check",
-            help="Only check the file. Spark starts, since it has to analyse streams, tables and queries; nothing runs.",
+            help="Only check the file. Spark starts, since it has to analyse streams and queries, but nothing runs.",
         ),
     ] = False,
     dry_run: Annotated[

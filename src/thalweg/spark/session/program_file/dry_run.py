@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from textwrap import indent
 
-from thalweg.charts import Chart, Dimension, PlanCosts, PlanNode, RoundStatistics, TupleRates, build_charts
+from thalweg.charts import ByChart, Chart, Dimension, PlanCosts, PlanNode, RoundStatistics, TupleRates, build_charts
 from thalweg.charts.draw import LETTERS, as_text, heat_map
 from thalweg.charts.query_charts import first_ranges
 from thalweg.spark.session.schedules import scheduler_of
@@ -29,7 +29,7 @@ def dry_run_text(session: Session) -> str:
 
 
 def _query_text(query: StandingQuery) -> str:
-    costs = scheduler_of(query.compiled, query.weights, query.partitions, TupleRates()).costs
+    costs = scheduler_of(ByChart, query.compiled, query.weights, query.partitions, TupleRates()).costs
     statistics = assumed_statistics(query)
     ranges = {name: _wide(dimension) for name, dimension in first_ranges(costs, statistics).items()}
     charts = build_charts(costs, query.partitions, ranges, statistics)

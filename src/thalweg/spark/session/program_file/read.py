@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from thalweg.charts import Weights
-from thalweg.registry import hint
+from thalweg.charts import SCHEDULERS, ByChart, Weights
+from thalweg.charts.chart import PARTS
+from thalweg.registry import find, hint
+from thalweg.spark.joins.join import COUNT
 from thalweg.spark.joins.text import microseconds
 from thalweg.spark.session.program_file.fields import Checker
 from thalweg.spark.session.program_file.positions import FieldPath, field_name
@@ -46,6 +48,7 @@ def read_program_file(path: Path) -> ProgramFile:
     program = ProgramFile(
         text=text,
         checkpoint=reader.written_path(("checkpoint",), file.get("checkpoint", "")),
+        late=reader.written_path(("late",), file["late"]) if "late" in file else COUNT,
         spark=reader.spark(file.get("spark", {})),
         streams=reader.streams(file.get("streams", {})),
         tables=reader.tables(file.get("tables", {})),
@@ -103,18 +106,9 @@ class _Reader:
         queries = {}
         for name, values in self.checker.tables(("queries",), tables, QUERY_FIELDS).items():
             field = ("queries", name)
-            query = QuerySection(values["text"], self._sink((*field, "to"), values["to"]))
-            weights = query.weights
-            try:
-                weights = Weights(values.get("rate_weight", weights.rate), values.get("memory_weight", weights.memory))
-            except ValueError as error:
-                self.checker.note(field, str(error))
-            partitions = values.get("partitions", query.partitions)
-            try:
-                checked_partitions(partitions)
-            except ValueError as error:
-                self.checker.note((*field, "partitions"), str(error))
-            queries[name] = replace(query, weights=weights, partitions=partitions)
+            options = {name: value for name, value in values.items() if name not in {"text", "to"}}
+            self._check_options(field, options)
+            queries[name] = QuerySection(values["text"], self._sink((*field, "to"), values["to"]), options)
         return queries
 
     def trigger(self, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,6 +145,19 @@ class _Reader:
         elif not os.access(present, os.W_OK | os.X_OK):
             self.checker.note(field, f"the folder {present} cannot be written to: write the path of another folder")
         return absolute
+
+    def _check_options(self, field: FieldPath, options: Mapping[str, Any]) -> None:
+        weights = {name.removesuffix("_weight"): value for name, value in options.items() if name.endswith("_weight")}
+        checks: tuple[tuple[str, Callable[[], object]], ...] = (
+            ("rate_weight", lambda: Weights(**weights)),
+            ("partitions", lambda: checked_partitions(options.get("partitions", PARTS))),
+            ("scheduler", lambda: find(options.get("scheduler", ByChart.name), SCHEDULERS, "scheduler")),
+        )
+        for name, check in checks:
+            try:
+                check()
+            except ValueError as error:
+                self.checker.note((*field, name), str(error))
 
     def _sink(self, field: FieldPath, to: str | Mapping[str, Any]) -> SinkSection:
         if isinstance(to, str):

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from thalweg.charts import Weights
-from thalweg.charts.chart import PARTS
 from thalweg.spark.session.program_file.fields import (
     NUMBER,
     OPTIONS,
@@ -37,6 +35,7 @@ FILE_FIELDS = (
     Field("queries", TABLE, {"web": {"text": "SELECT ... WINDOW [10 seconds]"}}, is_required=True),
     Field("tables", TABLE, {"hosts": {"format": "csv", "path": "hosts.csv"}}),
     Field("predicates", TABLE_OF_TEXTS, {"is_scan": "checks:is_scan"}),
+    Field("late", TEXT, "late"),
     Field("spark", TABLE, {"master": "local[2]"}),
     Field("trigger", TABLE, {"processing_time": "10 seconds"}),
 )
@@ -63,6 +62,7 @@ QUERY_FIELDS = (
     Field("rate_weight", NUMBER, 0.4),
     Field("memory_weight", NUMBER, 0.6),
     Field("partitions", WHOLE_NUMBER, 10),
+    Field("scheduler", TEXT, "by-chart"),
 )
 SINK_FIELDS = (
     Field("format", TEXT, "parquet", is_required=True),
@@ -115,8 +115,7 @@ class QuerySection:
 
     text: str
     to: SinkSection
-    weights: Weights = field(default_factory=Weights)
-    partitions: int = PARTS
+    options: Mapping[str, Any] = field(default_factory=dict)  # further arguments of `Session.query`
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +124,7 @@ class ProgramFile:
 
     text: ProgramText
     checkpoint: str
+    late: str
     spark: SparkSection
     streams: Mapping[str, StreamSection]
     tables: Mapping[str, SourceSection]

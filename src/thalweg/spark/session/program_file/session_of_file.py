@@ -15,7 +15,6 @@ from thalweg.spark.session.program_file.sections import (
     FILE_FORMATS,
     MEMORY,
     ProgramFile,
-    QuerySection,
     SinkSection,
     SourceSection,
     StreamSection,
@@ -28,13 +27,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamReader
 
+ERROR_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")  # PySpark's
+
 
 def session_of_file(spark: SparkSession, file: ProgramFile) -> Session:
     """The session, ready to start, or a `ProgramFileError` with the problems that were found.
 
     Queries are analysed only if all streams, tables and predicates are as they should be.
     """
-    session = Session(spark, checkpoint=file.checkpoint)
+    session = Session(spark, checkpoint=file.checkpoint, late=file.late)
     checker = Checker(file.text)
     for name, stream in file.streams.items():
         with checker.collected():
@@ -48,7 +49,7 @@ def session_of_file(spark: SparkSession, file: ProgramFile) -> Session:
     checker.finish()
     for name, query in file.queries.items():
         with checker.collected(), _blamed(file.text, ("queries", name, "text")):
-            _add_query(session, name, query)
+            session.query(query.text, name=name, to=_sink(query.to), **query.options)
     checker.finish()
     return session
 
@@ -70,17 +71,6 @@ def _add_stream(session: Session, name: str, stream: StreamSection, text: Progra
             frame = frame.selectExpr(*stream.select)
     with _blamed(text, (*field, "event_time")):
         session.stream(name, frame, event_time=stream.event_time, delay=stream.delay)
-
-
-def _add_query(session: Session, name: str, query: QuerySection) -> None:
-    session.query(
-        query.text,
-        name=name,
-        to=_sink(query.to),
-        rate_weight=query.weights.rate,
-        memory_weight=query.weights.memory,
-        partitions=query.partitions,
-    )
 
 
 def _loaded(
@@ -127,8 +117,25 @@ def _option(value: object) -> str:
 def _blamed(text: ProgramText, field: FieldPath) -> Iterator[None]:
     """Turn any error into a problem with a field."""
     try:
-        yield
+        with _errors_kept_from_log():
+            yield
     except QueryError as error:
         raise ProgramFileError([text.query_problem(field, error)]) from None
     except Exception as error:
         raise ProgramFileError([text.problem(field, reason(error))]) from error
+
+
+@contextmanager
+def _errors_kept_from_log() -> Iterator[None]:
+    """Keep PySpark from writing a page to the standard error for every error of analysis."""
+    from pyspark.logger import PySparkLogger
+
+    loggers = [PySparkLogger.getLogger(name) for name in ERROR_LOGGERS]
+    before = [logger.disabled for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.disabled = True
+        yield
+    finally:
+        for logger, was_disabled in zip(loggers, before, strict=True):
+            logger.disabled = was_disabled
