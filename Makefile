@@ -33,11 +33,11 @@ demo: setup java ## See the optimizer at work on Spark
 
 .PHONY: test
 test: setup java ## Run the tests: units, properties, doctests, Spark
-	@sh scripts/run-tests.sh $(BIN)/python $(PYTEST_ARGS)
+	@sh scripts/run-tests.sh $(BIN)/python "not cluster and not long and not lab" $(PYTEST_ARGS)
 
 .PHONY: test-lab
 test-lab: setup java ## Run the tests of the lab: experiments, benchmarks and the demonstration
-	@$(BIN)/python -m pytest -m "lab and not cluster and not long" $(PYTEST_ARGS)
+	@sh scripts/run-tests.sh $(BIN)/python "lab and not cluster and not long" $(PYTEST_ARGS)
 
 .PHONY: test-long
 test-long: setup java ## Compare random queries with an independent engine for some minutes; others each time

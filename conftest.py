@@ -21,18 +21,27 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.register_profile("dev", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
-# The queries of tests are short: to optimize their code takes the JVM longer than to run it.
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# The queries of tests are short: to optimize their code takes the JVM longer than to run it, and so does verifying the
+# classes of Spark. Enough room for classes and for young objects spares collections of garbage.
+JAVA_OPTIONS = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m -Xmn400m "
+    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
+# Where `tw.join` is tested: `scripts/run-tests.sh` runs these tests in the process that has few others on Spark.
+JOINS = "tests/spark/joins", "tests/examples/test_common_traffic.py", "lab/tests/benches/joins"
+DAEMON = Path(__file__).parent / "tests" / "python_daemon" / "preloaded_daemon.py"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that use Spark, those that start their own, those of joins, and those of the lab."""
+    """Mark the tests that use Spark or start their own, the tests of joins and of their cells, and those of the lab."""
     for item in items:
         place = item.path.relative_to(Path(__file__).parent)
         if place.parts[0] == "lab":
             item.add_marker(pytest.mark.lab)
-        if place.is_relative_to("tests/spark/joins"):
+        if any(place.is_relative_to(folder) for folder in JOINS):
             item.add_marker(pytest.mark.joins)
+        if place.is_relative_to("tests/mjoin"):
+            item.add_marker(pytest.mark.mjoin)
         fixtures = getattr(item, "fixturenames", ())
         if "spark" in fixtures or "environment" in fixtures:
             item.add_marker(pytest.mark.spark)
@@ -46,7 +55,13 @@ def spark() -> Iterator[SparkSession]:
     from thalweg.spark.start import QUIET, local_session
 
     name = "spark.driver.extraJavaOptions"
-    options: dict[str, Any] = {name: f"{QUIET[name]} {JAVA_OPTIONS}"}
-    session = local_session("thalweg-tests", **options)
+    options: dict[str, Any] = {
+        name: f"{QUIET[name]} {JAVA_OPTIONS}",
+        "spark.python.daemon.module": DAEMON.stem,
+        "spark.sql.streaming.checkpoint.fileChecksum.enabled": False,  # twice the files for each micro-batch
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(DAEMON.parent), prepend=os.pathsep)  # where the JVM's workers look for modules
+        session = local_session("thalweg-tests", **options)
     yield session
     session.stop()

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import thalweg as tw
 
@@ -16,10 +19,13 @@ BATCHES = 9
 
 @pytest.fixture
 def source(spark: SparkSession, tmp_path: Path) -> DataFrame:
+    folder = tmp_path / "in"
+    folder.mkdir()
     for number in range(BATCHES):
-        spark.range(number * 10, number * 10 + 10, numPartitions=1).write.parquet(f"{tmp_path}/in/{number}")
-    stream = spark.readStream.schema("id long").option("maxFilesPerTrigger", 1)
-    return stream.parquet(f"{tmp_path}/in/*")
+        path = folder / f"{number}.parquet"
+        parquet.write_table(pa.table({"id": list(range(number * 10, number * 10 + 10))}), path)
+        os.utime(path, (10**9 + number, 10**9 + number))
+    return spark.readStream.schema("id long").option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
 def collect(kept: DataFrame, _: int) -> None:

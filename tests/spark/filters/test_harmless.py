@@ -208,14 +208,19 @@ def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def edges(spark: SparkSession) -> DataFrame:
-    """Rows with every edge value of every column, in random company."""
+    """Rows with every edge value of every column, in random company, computed once for all tests."""
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
+
     source = random.Random(1)  # noqa: S311 - no secret
     choices = [[*values, "NULL"] for values in EDGES.values()]
     rows = [[column[number % len(column)] for column in choices] for number in range(16)]
     rows += [[source.choice(column) for column in choices] for _ in range(64)]
     values = ", ".join(f"({', '.join(row)})" for row in rows)
     casts = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name, kind in TYPES.items())
-    return spark.sql(f"SELECT {casts} FROM VALUES {values} AS edges({', '.join(EDGES)})")  # noqa: S608 - constants
+    frame = spark.sql(f"SELECT {casts} FROM VALUES {values} AS edges({', '.join(EDGES)})")  # noqa: S608 - constants
+    computed = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001 - the rows as a plan
+    dataset = getattr(spark._jvm, "org.apache.spark.sql.classic.Dataset")  # noqa: SLF001 - no public way to them
+    return ClassicFrame(dataset.ofRows(spark._jsparkSession, computed), spark)  # noqa: SLF001 - as above
 
 
 def analysed(frame: DataFrame, conditions: list[str]) -> list[tuple[str, bool]]:
@@ -240,7 +245,7 @@ def error_of(frame: DataFrame, conditions: list[str]) -> str | None:
     from pyspark.sql import functions as f
 
     try:
-        frame.select(*(f.expr(condition).alias(f"c{number}") for number, condition in enumerate(conditions))).toArrow()
+        frame.select(*(f.expr(condition).alias(f"c{number}") for number, condition in enumerate(conditions))).collect()
     except (PySparkException, Py4JJavaError) as error:
         return str(error).splitlines()[0]
     return None

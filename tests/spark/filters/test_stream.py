@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import thalweg as tw
 from thalweg.spark.filters.file_sink import FileSink
@@ -18,27 +20,32 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 ROWS = 2000  # in a file or a micro-batch
+FILES = 5
 
 
 @pytest.fixture
-def files(spark: SparkSession, tmp_path: Path) -> Path:
-    """Eight files of numbers."""
-    for number in range(8):
-        frame = spark.range(number * ROWS, (number + 1) * ROWS, numPartitions=1)
-        frame.selectExpr("id", "id % 100 as a", "cast(id as string) as s").write.parquet(f"{tmp_path}/in/{number}")
-    return tmp_path / "in"
+def files(tmp_path: Path) -> Path:
+    """Files of numbers, oldest first."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for number in range(FILES):
+        ids = range(number * ROWS, (number + 1) * ROWS)
+        columns = {"id": list(ids), "a": [row % 100 for row in ids], "s": [str(row) for row in ids]}
+        parquet.write_table(pa.table(columns), folder / f"{number}.parquet")
+        os.utime(folder / f"{number}.parquet", (10**9 + number, 10**9 + number))
+    return folder
 
 
 def read(spark: SparkSession, files: Path) -> DataFrame:
     stream = spark.readStream.schema("id long, a long, s string").option("maxFilesPerTrigger", 1)
-    return stream.parquet(f"{files}/*")
+    return stream.parquet(str(files))
 
 
 def rare(limit: int) -> Any:  # noqa: ANN401 - a predicate
     return tw.predicate(lambda a: a < limit, on="a", takes="numpy", name=f"below {limit}", cost=1)
 
 
-EXPECTED = [row for row in range(8 * ROWS) if row % 100 < 5 and "1" in str(row)]
+EXPECTED = [row for row in range(FILES * ROWS) if row % 100 < 5 and "1" in str(row)]
 CONDITION = tw.expr("s rlike '1'", name="has a one", cost=1)
 
 
@@ -61,7 +68,7 @@ def test_an_ordinary_stream_goes_on_after_a_restart(spark: SparkSession, files: 
     assert sorted(row["id"] for row in spark.read.parquet(f"{tmp_path}/out").collect()) == EXPECTED
     by_name = {one["name"]: one for one in second["predicates"]}
     assert by_name["below 5"]["rows_seen"] == second["rows"]  # warm: first from its first row on
-    assert second["rows"] < sum("1" in str(row) for row in range(8 * ROWS))  # the rest alone
+    assert second["rows"] < sum("1" in str(row) for row in range(FILES * ROWS))  # the rest alone
 
 
 @pytest.mark.parametrize("policy", ["a-greedy", "as-written"])
@@ -158,7 +165,7 @@ def test_a_lookup_is_refreshed_while_a_stream_runs(spark: SparkSession, files: P
             writer = kept.writeStream.foreachBatch(note).option("checkpointLocation", str(place))
             query = writer.trigger(availableNow=True).start()  # type: ignore[assignment]
         assert query.awaitTermination(120)
-        assert [seen[number] for number in range(8)] == [{1}] * 3 + [{2, 3}] * 5
+        assert [seen[number] for number in range(FILES)] == [{1}] * 3 + [{2, 3}] * (FILES - 3)
 
 
 def test_metrics_follow_the_micro_batches(spark: SparkSession, files: Path, tmp_path: Path) -> None:
@@ -169,15 +176,15 @@ def test_metrics_follow_the_micro_batches(spark: SparkSession, files: Path, tmp_
         writer = kept.writeStream.format("noop").option("checkpointLocation", f"{tmp_path}/checkpoint")
         query = writer.queryName("watched").trigger(processingTime="100 milliseconds").start()
         deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and not any(one["wheres"][0]["rows"] == 8 * ROWS for one in heard):
+        while time.monotonic() < deadline and not any(one["wheres"][0]["rows"] == FILES * ROWS for one in heard):
             time.sleep(0.1)
         query.stop()
     finally:
         metrics.close()
     last = metrics.latest[query.id]
     assert last["query"] == "watched"
-    assert last["wheres"][0]["rows"] == 8 * ROWS
-    assert last["wheres"][0]["kept"] == 8 * ROWS // 20
+    assert last["wheres"][0]["rows"] == FILES * ROWS
+    assert last["wheres"][0]["kept"] == FILES * ROWS // 20
     assert heard[0]["batch"] <= 1
 
 

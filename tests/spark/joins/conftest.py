@@ -22,11 +22,18 @@ def rocks(spark: SparkSession) -> Iterator[SparkSession]:
     """The session with the state store that stateful operators in Python need.
 
     All joins share the worker processes of one join: to start processes for each test takes longer than the tests.
+    Spark interprets what it does around the join: to compile that for each micro-batch takes longer, too.
     """
-    before = str(spark.conf.get(PROVIDER))
-    spark.conf.set(PROVIDER, ROCKS)
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    settings = {
+        PROVIDER: ROCKS,
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
+    before = {name: str(spark.conf.get(name)) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
     with patch.object(lower, "own_workers", lambda session, _key: own_workers(session, "tests")):
         yield spark
-    spark.conf.set(PROVIDER, before)
-    spark.conf.unset("spark.sql.session.timeZone")
+    for name, value in before.items():
+        spark.conf.set(name, value)

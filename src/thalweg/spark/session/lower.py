@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ROUND = "thalweg:round"  # the number of a row's round
 HAVING = "thalweg:having"
-RESULT = "thalweg:result"  # the outputs of a group
+KEY = "thalweg:key"
 
 
 @dataclass(frozen=True)
@@ -109,11 +109,13 @@ class QueryLowering:
             return frame.distinct() if query.is_distinct else frame
         assert isinstance(root, Aggregate)  # noqa: S101 - the heuristics put it on top
         joined = self._lower(root.child)
-        keys = [f.expr(key.sql) for key in query.group_by]
+        keys = [f.expr(key.sql).alias(f"{KEY}{number}") for number, key in enumerate(query.group_by)]
         having = [] if query.having is None else [f.expr(query.having.sql).alias(HAVING)]
-        # As a struct, because an output may have the name of a key, which Spark puts beside the outputs.
-        grouped = joined.groupBy(number.alias(ROUND), *keys).agg(f.struct(*outputs, *having).alias(RESULT))
-        grouped = grouped.select(backticked(ROUND), f"{backticked(RESULT)}.*")
+        grouped = joined.groupBy(number.alias(ROUND), *keys).agg(*outputs, *having)
+        grouped = grouped.select(
+            *(f.col(backticked(name)) for name in [ROUND, *(output.name for output in query.outputs)]),
+            *([f.col(backticked(HAVING))] if having else []),
+        )
         if not query.group_by:
             grouped = self._with_empty_rounds(grouped, joined, [*outputs, *having])
         if having:

@@ -131,7 +131,9 @@ def _print_summary(session: Session, console: Console) -> None:
     for heading in headings.values():
         table.add_column(heading, justify="right")
     for query in describe_session(session)["queries"]:
-        table.add_row(Text(query["name"]), Text(query["status"]), *(f"{query[name]:,}" for name in headings))
+        table.add_row(
+            Text(query["name"]), query["status"].partition(":")[0], *(f"{query[name]:,}" for name in headings)
+        )
     console.print(table)
     for standing in session.queries:
         if isinstance(standing.sink, MemorySink):

@@ -1,0 +1,25 @@
+"""Benchmarks of `tw.Session`, one scenario a file: against Spark's own streaming queries and a shared program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from thalweg_lab.benches.on_spark import run_scenarios
+from thalweg_lab.results import Result
+
+if TYPE_CHECKING:
+    from thalweg_lab.benches import Progress
+
+NAME = "session"
+SUMMARY = "tw.Session against as many streaming queries of Spark, and against the best program that shares by hand"
+SCENARIOS = ("ten", "hundred", "bursty", "latency", "overhead")
+
+
+def run(scenario: str | None, progress: Progress) -> list[Result]:
+    """Measure one scenario, or all scenarios."""
+    settings = {
+        "spark.driver.memory": "4g",
+        "spark.sql.shuffle.partitions": 2,
+        "spark.sql.session.timeZone": "UTC",
+    }
+    return run_scenarios(__name__, (scenario,) if scenario else SCENARIOS, progress, settings)
