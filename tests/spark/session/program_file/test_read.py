@@ -35,9 +35,9 @@ def problems_of(folder: Path, text: str, name: str = "session.toml") -> list[str
     ("written", "instead", "message"),
     [
         ('checkpoint = "checkpoint"', "", "session.toml: checkpoint is missing: write checkpoint ="),
-        ('event_time = "ts"', "", "session.toml:3: streams.TCP: event_time is missing: write event_time = \"ts\""),
+        ('event_time = "ts"', "", 'session.toml:3: streams.TCP: event_time is missing: write event_time = "ts"'),
         ('format = "parquet"', "", ":3: streams.TCP: format is missing"),
-        ('path = "tcp"', "", ":3: streams.TCP: path is missing: write path = \"data/tcp\""),
+        ('path = "tcp"', "", ':3: streams.TCP: path is missing: write path = "data/tcp"'),
         ('path = "tcp"', 'path = "udp"', ":5: streams.TCP.path: there is no udp: write the path of files"),
         ('schema = "ts', 'shema = "ts', ":6: streams.TCP.shema: there is no such field; did you mean 'schema'?"),
         ('schema = "ts timestamp, src long, dest long"', "", ":3: streams.TCP: schema is missing"),
@@ -46,19 +46,31 @@ def problems_of(folder: Path, text: str, name: str = "session.toml") -> list[str
         ('path = "tcp"', 'path = "tcp"\noptions.a = [1]', ":6: streams.TCP.options: {'a': [1]} is not a table of"),
         ("[streams.TCP]", '[streams."T C"]', ":3: streams.T C: a name has letters, digits and _ only"),
         ("[queries.web]", "[querys.web]", ":9: querys: there is no such field; did you mean 'queries'?"),
-        ('to = "memory"', "", ":9: queries.web: to is missing: write to = {format = \"parquet\", path ="),
+        ('to = "memory"', "", ':9: queries.web: to is missing: write to = {format = "parquet", path ='),
         ('to = "memory"', 'to = "memry"', ":11: queries.web.to: there is no 'memry'; did you mean 'memory'?"),
         ('to = "memory"', "to = 3", ":11: queries.web.to: 3 is not a text or a table"),
         ('to = "memory"', 'to = { format = "json" }', ":11: queries.web.to: path is missing"),
         ('to = "memory"', 'to.path = "out"', ":11: queries.web.to: format is missing"),
         ('to = "memory"', 'to = { format = "json", path = "file" }', ":11: queries.web.to.path: file is a file"),
         ('checkpoint = "checkpoint"', 'checkpoint = "file/c"', ":1: checkpoint: file is a file: write the path of a"),
-        ('to = "memory"', 'to = "memory"\nrate_weight = "much"', ":12: queries.web.rate_weight: 'much' is not a number"),
-        ('to = "memory"', 'to = "memory"\nrate_weight = -1', ":12: queries.web.rate_weight: the rate weight is a number"),
+        (
+            'to = "memory"',
+            'to = "memory"\nrate_weight = "much"',
+            ":12: queries.web.rate_weight: 'much' is not a number",
+        ),
+        (
+            'to = "memory"',
+            'to = "memory"\nrate_weight = -1',
+            ":12: queries.web.rate_weight: the rate weight is a number",
+        ),
         ('to = "memory"', 'to = "memory"\npartitions = 0', ":12: queries.web.partitions: partitions is a whole number"),
         ('to = "memory"', 'to = "memory"\nscheduler = "chart"', ":12: queries.web.scheduler: there is no scheduler"),
         ("[queries.web]", "[trigger]\nonce = true\n[queries.web]", ":10: trigger.once: there is no such field."),
-        ("[queries.web]", "[trigger]\navailable_now = false\n[queries.web]", ":10: trigger.available_now: False is not"),
+        (
+            "[queries.web]",
+            "[trigger]\navailable_now = false\n[queries.web]",
+            ":10: trigger.available_now: False is not",
+        ),
         ("[queries.web]", '[trigger]\nprocessing_time = "x"\n[queries.web]', ":10: trigger.processing_time: the time"),
         (
             "[queries.web]",
@@ -67,7 +79,11 @@ def problems_of(folder: Path, text: str, name: str = "session.toml") -> list[str
         ),
         ("[queries.web]", '[spark]\nmaster = "sc://h"\n[queries.web]', ":10: spark.master: a session does not run on"),
         ("[queries.web]", "[predicates]\np = 3\n[queries.web]", ":9: predicates: {'p': 3} is not a table of texts"),
-        ("[queries.web]", "[tables]\nhosts = 3\n[queries.web]", ":10: tables.hosts: 3 is not a table: write its fields"),
+        (
+            "[queries.web]",
+            "[tables]\nhosts = 3\n[queries.web]",
+            ":10: tables.hosts: 3 is not a table: write its fields",
+        ),
         (
             "[queries.web]",
             '[tables.tcp]\nformat = "csv"\npath = "tcp"\n[queries.web]',
@@ -75,7 +91,7 @@ def problems_of(folder: Path, text: str, name: str = "session.toml") -> list[str
         ),
         ("[queries.web]", "[queries.web", "session.toml:9: Expected ']'"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_field_is_named_with_its_line(tmp_path: Path, written: str, instead: str, message: str) -> None:
     assert written in GOOD
     assert any(message in problem for problem in problems_of(tmp_path, GOOD.replace(written, instead)))

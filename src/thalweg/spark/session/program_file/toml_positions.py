@@ -69,14 +69,17 @@ class _TomlScanner:
 
     def _header(self) -> FieldPath:
         """A line such as `[streams.TCP]`, or `[[list]]` for the next table of a list."""
+        line = self._line()
         brackets = 2 if self._text.startswith("[[", self._at) else 1
         self._at += brackets
         table = self._key(())
         self._at += brackets
         if brackets == 1:
             return table
+        element = (*table, self._tables[table])
         self._tables[table] += 1
-        return (*table, self._tables[table] - 1)
+        self.found[element] = FieldPosition(line)
+        return element
 
     def _pair(self, table: FieldPath) -> None:
         field = self._key(table)
