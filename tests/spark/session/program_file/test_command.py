@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 from thalweg.cli import command_line
 from thalweg.spark.session.program_file.command import run_file
 
-
 pytestmark = pytest.mark.usefixtures("spark")  # which the command joins
 
 

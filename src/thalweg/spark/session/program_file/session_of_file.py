@@ -60,7 +60,9 @@ def reason(error: BaseException) -> str:
     >>> reason(TimeoutError())
     'TimeoutError'
     """
-    return str(error).strip().partition("\n")[0] or type(error).__name__
+    thrown = getattr(error, "java_exception", None)  # of an error that PySpark has no class for
+    text = str(error if thrown is None else thrown.getMessage())
+    return text.strip().partition("\n")[0] or type(error).__name__
 
 
 def _add_stream(session: Session, name: str, stream: StreamSection, text: ProgramText) -> None:
