@@ -90,7 +90,7 @@ def explain(
         str | None,
         typer.Option(help="Which equalities to use, with a condition: written, reduced, or closed if not given."),
     ] = None,
-    measure: Annotated[str, typer.Option(help="What a probe costs: pairs, tuples or indexed.")] = "tuples",
+    measure: Annotated[str, typer.Option(help="The measure of a probe's cost: pairs, tuples or indexed.")] = "tuples",
     planner: Annotated[str, typer.Option(help="The planner that chooses the orders.")] = "q-aware",
     picture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also draw the join graph, as .svg or .png.")
@@ -99,7 +99,7 @@ def explain(
         Path | None, typer.Option("--json", metavar="FILE", help="Also write the explanation to this file.")
     ] = None,
 ) -> None:
-    """Explain how a windowed join of streams is ordered: its shape, the planner, all orders, and what others cost.
+    """Explain how a windowed join of streams is ordered: its shape, the planner, all orders, and other planners' costs.
 
     [b]thalweg explain "R1.pid = R2.pid AND R2.pid = R3.pid" --rate R1=75 --selectivity "R1.pid = R2.pid = 0.02"[/b]
 
@@ -129,7 +129,9 @@ def explain(
         raise typer.BadParameter(str(error)) from None
     _show_join(explanation)
     if filters:
-        messages.print(f"Not part of the join: {', '.join(filters)}. Rates are those that remain.", highlight=False)
+        messages.print(
+            f"Not part of the join: {', '.join(filters)}. Give the rates of the rows that remain.", highlight=False
+        )
     if picture is not None and image is not None:
         write_atomically(picture, image)
     if json_file is not None:

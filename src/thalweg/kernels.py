@@ -6,11 +6,12 @@ then on every kernel of its group, and every call between them, is compiled code
 same answers. Kernels keep to what Numba understands: they work in place on NumPy arrays and named tuples of arrays that
 their callers made, make none of their own, and return numbers.
 
-Kernels that call each other are a group. Those of the packages in `ALONE` call none of other packages and are called by
-none: a worker that joins compiles the kernels that find matches, not the planners that run once in a while.
+Kernels that call each other are a group. Each package in `ALONE` is a group of its own: its kernels call no kernels of
+other packages and are called by none. So a worker that joins compiles the kernels that find matches, not the planners
+that run once in a while.
 
 Other packages may mark kernels of their own, which belong to the first group. They may call kernels of this package and
-of their own file: those are the files that the cache on disk watches.
+of their own file, because the cache on disk watches these files.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def _jit(function: Callable[..., Any], source: str) -> Any:
     options: dict[str, Any] = {"_nrt": False, "forceinline": function in _inlined}
     dispatcher: Any = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
     # Numba's cache asks only whether the function's own file has changed, and would go on using code into which
-    # an older version of another file's kernel was compiled. What differs in version it does not even open.
+    # an older version of another file's kernel was compiled. Files of another version it does not even open.
     dispatcher._cache._cache_file._version = f"{numba.__version__} {source}"
     return dispatcher
 

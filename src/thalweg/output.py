@@ -51,7 +51,7 @@ def write_json(path: Path, value: Json) -> None:
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Write a file so that a reader, or the run after an interruption, never sees half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Each writer has a temporary file of its own: of two commands that write the same file, the last one wins whole.
+    # Each writer has a temporary file of its own: of two commands that write the same file, the last wins whole.
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
         temporary = Path(file.name)
         try:

@@ -27,7 +27,7 @@ class SavedStateError(ValueError):
 
 
 def seal(kind: str, version: int, *parts: bytes) -> bytes:
-    """Parts of something of a kind as one piece of bytes, which `unseal` takes apart again.
+    """Parts of a saved value, of a kind and a version, as one piece of bytes, which `unseal` takes apart again.
 
     >>> unseal("greeting", 1, seal("greeting", 1, b"good", b"morning"))
     [b'good', b'morning']
@@ -63,7 +63,7 @@ def unseal(kind: str, version: int, data: bytes, remedy: str = REMEDY) -> list[b
 
 
 def load_json(kind: str, text: bytes | str) -> Any:  # noqa: ANN401 - whatever JSON says
-    """What a JSON text says, or a `SavedStateError`; text that nests too deep is refused, too.
+    """The value of a JSON text, or a `SavedStateError`; text that nests too deep is refused, too.
 
     >>> load_json("greeting", "{")
     Traceback (most recent call last):
@@ -113,7 +113,7 @@ def dump_table(table: pa.Table) -> bytes:
 
 
 def load_table(kind: str, data: bytes, schema: pa.Schema | None = None) -> pa.Table:
-    """The table that `dump_table` wrote, of this schema if there is one, without NULL; or a `SavedStateError`."""
+    """The table that `dump_table` wrote, of this schema if a schema is given, without NULL; or a `SavedStateError`."""
     import pyarrow as pa
 
     try:

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from thalweg.drift import Martingale, estimate
@@ -19,17 +18,16 @@ def by_definition(series: NDArray[np.float64], thetas: NDArray[np.float64], m: i
     return values
 
 
-def test_its_values_are_those_of_a_direct_computation() -> None:
+def test_it_alarms_where_a_direct_computation_first_exceeds_h() -> None:
     random = np.random.default_rng(0)
-    series = random.beta(4, 8, 60)  # without ties but for an estimate with itself: rounding decides on others
-    one = Martingale(h=1e9, seed=5)
-    one.watch(1)
-    found = []
-    for x in series:
-        one.update([x])
-        found.append(float(np.exp(one.log_martingales[0])))
-    thetas = np.random.default_rng(5).random(60)
-    assert found == pytest.approx(by_definition(series, thetas, m=20, epsilon=0.92))
+    # Without ties but for an estimate with itself: rounding decides on others.
+    series = np.concatenate([random.beta(4, 8, 60), random.beta(30, 4, 30)])
+    values = by_definition(series, np.random.default_rng(5).random(90), m=20, epsilon=0.92)
+    for h in (1.1, 1.5, 3.0, 10.0):
+        detector = Martingale(h=h, seed=5)
+        detector.watch(1)
+        first_alarm = next(number for number, x in enumerate(series) if detector.update([x]))
+        assert first_alarm == next(number for number, value in enumerate(values) if value > h)
 
 
 def test_chance_seldom_exceeds_h() -> None:

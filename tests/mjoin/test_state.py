@@ -135,7 +135,7 @@ def test_windows_by_count_take_all_rows_at_once_or_a_watermark_with_each_step() 
     assert cell.step(batches, None).results.to_pylist() == [{"key": 1, "a": "y", "b": "z"}]
     with pytest.raises(ValueError, match="need a watermark in every step"):
         cell.step(batches, None)
-    with pytest.raises(ValueError, match="what was that of the last"):
+    with pytest.raises(ValueError, match="pass the watermark of the last step"):
         Cell.load(query, {}, None)
     cell, found = Cell(query), list[int]()
     for watermark in (BEGINNING, BEGINNING, 7, 8):

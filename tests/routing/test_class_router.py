@@ -349,7 +349,7 @@ def test_an_order_to_begin_with() -> None:
     router.begin([3, 2, 1, 0])
     assert router.overall.order == (3, 2, 1, 0)
     router.learn([1], None, {"a": pa.array([1])})
-    with pytest.raises(ValueError, match="make a new one"):
+    with pytest.raises(ValueError, match="make a new router"):
         router.begin([0, 1, 2, 3])
 
 

@@ -227,7 +227,7 @@ class Join(PlanNode):
 
 @dataclass(frozen=True)
 class MultiJoin(PlanNode):
-    """Thalweg's own join of many streams in one operator, which stores no intermediate results.
+    """Thalweg's own join of many streams in one operator: it holds the windows of all, and no intermediate results.
 
     `probe_orders` has an order for each child, which begins with the child's alias (`thalweg.joinorder`). The running
     operator may adapt them.
@@ -278,7 +278,9 @@ class MultiJoin(PlanNode):
         named = self._named_among[frozenset(self.probe_orders[0])]
         selectivity = joint_selectivity(named, statistics.join_selectivities)
         selectivity *= RESIDUAL_SELECTIVITY ** len(self.residuals)
-        return joined(flows, work, selectivity, model.tuple_rates.multi_join, model.window)
+        results = joined(flows, work, selectivity, model.tuple_rates.multi_join, model.window)
+        windows = sum((flow.rows * flow.size for flow in flows), start=0.0)
+        return results._replace(memory=results.memory + windows)
 
     @cached_property
     def _named_among(self) -> dict[frozenset[str], tuple[NamedEquality, ...]]:

@@ -21,7 +21,7 @@ RECENT = 256  # estimates of each series that are remembered, among which a chan
 
 
 class Adwin(Detector):
-    """One of river's ADWINs for each series: river offers no other way. Needs river, the extra ``thalweg[drift]``.
+    """An ADWIN of river for each series: river offers no other way. Needs river, the extra ``thalweg[drift]``.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ LEAST_PARAMETERS = 0.01  # of alpha and beta together: a variance beyond a beta 
 DOUBT = 0.5  # of h: where the sum goes on after a suspicion that was none
 
 
-# What is known of each series. A record array instead of many arrays: passing each of them to a kernel takes time.
+# The state of each series. A record array instead of many arrays: passing each of them to a kernel takes time.
 RECORD = np.dtype(
     [
         ("count", np.int64),  # estimates since training began

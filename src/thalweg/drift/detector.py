@@ -1,4 +1,4 @@
-"""What every detector is: it watches many series of estimates at once and says which changed.
+"""The base class of all detectors: a detector watches many series of estimates at once and says which changed.
 
 A series is the estimates of one drop probability, segment by segment, each strictly between 0 and 1; NaN where a
 segment says nothing of it, and that series then waits. `Monitor` makes the estimates, and `Watched` decides

@@ -27,7 +27,7 @@ class Martingale(Detector):
     Parameters
     ----------
     h
-        The threshold of the martingale of one series; of n series, n times that.
+        The threshold of the martingale of a single series; of n series, n times that.
     nu
         How many estimates back a change began.
     m
@@ -66,13 +66,8 @@ class Martingale(Detector):
         self.h, self.nu, self.m, self.epsilon = h, nu, m, epsilon
         self._random = np.random.default_rng(seed)
 
-    @property
-    def log_martingales(self) -> Floats:
-        """The logarithm of the martingale of each series."""
-        return self._logs.copy()
-
     def _begin(self, series: int) -> None:
-        self._logs = np.zeros(series)
+        self._logs = np.zeros(series)  # the logarithm of the martingale of each series
         self._counts: Integers = np.zeros(series, np.int64)
         self._estimates = np.full((REMEMBERED, series), np.nan)  # a ring each, NaN where empty
 

@@ -28,7 +28,7 @@ from thalweg.ordering.types import Booleans, Floats, Integers
 # A filter's cost has changed when it is this many times greater or less than before: smaller changes hardly matter to
 # an order, and timings drift.
 COST_RATIO = 1.5
-# One time sample counts at most this many times the first: a process may lose the processor.
+# A time sample counts at most this many times the first: a process may lose the processor.
 TIME_CLIP = 100.0
 
 Kind = Literal["selectivity", "cost"]
@@ -61,7 +61,7 @@ class ProfileSegment(NamedTuple):
     time_sum: Floats
     time_count: Integers
     reference: Floats  # the first mean time of each filter, 0 until there is a time sample
-    estimates: Floats  # one for each entry, then one for each cost
+    estimates: Floats  # an estimate for each entry of the view, then an estimate for each cost
 
 
 @kernel
@@ -183,7 +183,7 @@ class Monitor:
         return tuple(shift for shift in map(self._shift, alarms) if shift is not None) if alarms else ()
 
     def _shift(self, alarm: Alarm) -> Shift | None:
-        """What an alarm means; None if it is about a cost that is much the same."""
+        """The meaning of an alarm; None if it is about a cost that is much the same."""
         segment, back = self.segment, alarm.back * self.detector.k
         entry = alarm.series - segment.rows.size
         if entry >= 0:

@@ -1,6 +1,6 @@
 """Remembers the profiles of earlier regimes, so that a regime that returns is recognised at once.
 
-What tells regimes apart is how many of its profile tuples each filter drops. Must not know why a regime ended.
+Regimes are told apart by the share of their profile tuples that each filter drops. Must not know why a regime ended.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A policy whose history is thrown away when it goes out of date: the adaptive loop of bcs-change-detection-2012.
 
 *Measurement update:* profile tuples go into the policy's window and, by segments, to a detector that watches all
-conditional drop probabilities of the policy's order, and the filters' costs. When something changed, the profile tuples
-from before are dropped and everything is learnt anew from the tuples that are left. *Analysis and reoptimisation* are
-the policy's own, and rest while nothing changes. (section IV)
+conditional drop probabilities of the policy's order, and the filters' costs. After a change, the profile tuples from
+before it are dropped and everything is learnt anew from the tuples that are left. *Analysis and reoptimisation* are the
+policy's own, and rest while nothing changes. (section IV)
 
 Where the paper is silent or its answer is poor, this does more. The few tuples since a change would make a poor order:
 analysis is repeated as they double until there are as many as the detector trains on, and then whenever half of the
@@ -82,8 +82,8 @@ class Watched(Policy):
     log
         How many detected changes `changes` holds.
 
-    Nothing is detected while the first 20 segments, and those after a change, are learnt. A window that is shorter than
-    that may never let the order settle, and then nothing is detected at all.
+    Nothing is detected while the first 20 segments, and the first 20 after a change, are learnt. A window that is
+    shorter than that may never let the order settle, and then nothing is detected at all.
 
     Examples
     --------
@@ -114,13 +114,13 @@ class Watched(Policy):
             raise ValueError(f"the log holds at least 1 change, not {log}")
         if isinstance(policy, Watched):
             raise TypeError("this policy is watched already; watch the policy in it, policy.policy, instead")
-        # What every policy has is the policy's: Policy's own constructor would make it anew.
+        # Profile, state, sampler and random numbers are the policy's: Policy's own constructor would make new ones.
         self.policy = policy
         self.profile, self.state = policy.profile, policy.state
         self.sampler, self.random = policy.sampler, policy.random
         self.detector = detector
         self.changes: deque[Drift] = deque(maxlen=log)
-        self.detected = 0  # changes, also those that `changes` no longer holds
+        self.detected = 0  # changes, also changes that `changes` no longer holds
         self.saw_change = False
         self.phase = Phase.LEARNING
         self.monitor = Monitor(self.order, detector, diagonal=not self.policy.profiles_all_filters)
@@ -166,7 +166,7 @@ class Watched(Policy):
         return bool(self.state.trace[CHANGES] != changes)
 
     def _let_learn(self, batch: Batch) -> bool:
-        return self.policy._adapt(batch)  # noqa: SLF001 - a policy that wraps another one
+        return self.policy._adapt(batch)  # noqa: SLF001 - a policy that wraps another policy
 
     def _take(self, piece: Batch) -> None:
         """Learn profile tuples of one segment: the measurement update."""
@@ -289,7 +289,7 @@ class Watched(Policy):
         if not self.policy.profiles_all_filters:
             self._let_learn(kept)
             return
-        # An order made of the first few would be of no use, so they are counted at once.
+        # An order made of the first few tuples would be of no use, so they are counted at once.
         analysed = 0 if self.policy.can_settle else min(size, self.detector.k)
         insert(window.arrays, _part(kept, 0, size - analysed))
         if self.policy.can_settle:

@@ -1,4 +1,4 @@
-"""What a probe order costs a second (q-aware-join-ordering-2009, section 2.2, equations 1 to 3).
+"""The cost of a probe order, a second (q-aware-join-ordering-2009, section 2.2, equations 1 to 3).
 
 A new tuple is inserted into its stream's window, an old one is purged, and the new one probes the windows of the
 other streams in order. What a probe costs is measured in one of three ways (`Measure`); planners are compared only
@@ -26,10 +26,10 @@ MOST_REDUNDANT = 16  # streams: a second
 
 
 class Measure(StrEnum):
-    """What a probe costs."""
+    """The measure of a probe's cost."""
 
     PAIRS = "pairs"  # pairs of tuples compared: every tuple of the window (equation 2)
-    TUPLES = "tuples"  # tuples produced: intermediate ones, and the results, which are the same for all orders
+    TUPLES = "tuples"  # tuples produced: intermediate tuples, and the results, which are the same for all orders
     INDEXED = "indexed"  # one look into a hash index, and the matches found there by the most selective predicate
 
     @classmethod
@@ -71,7 +71,7 @@ def order_cost(graph: JoinGraph, order: Iterable[str], measure: Measure | str = 
 
 
 def probe_cost(graph: JoinGraph, sequence: Sequence[int], measure: Measure | str = Measure.TUPLES) -> float:
-    """What probing costs a second, for an order given by the numbers of the streams."""
+    """The cost of probing, a second, for an order given by the numbers of the streams."""
     kind, tuples, total = Measure(measure), graph.streams[sequence[0]].rate, 0.0
     for place in range(1, len(sequence)):
         growth, each = step(graph, sequence[:place], sequence[place], kind)
@@ -81,7 +81,7 @@ def probe_cost(graph: JoinGraph, sequence: Sequence[int], measure: Measure | str
 
 
 def step(graph: JoinGraph, before: Sequence[int], joined: int, measure: Measure) -> tuple[float, float]:
-    """How many tuples a tuple joined from the streams before becomes by joining one more, and what that costs."""
+    """How many tuples a tuple of the streams before becomes by joining one more stream, and the cost of that."""
     size, shares = float(graph.sizes[joined]), graph.selectivities[joined][list(before)]
     share = _joint_share(graph, before, joined) if graph.redundant else math.prod(shares.tolist())
     if measure is Measure.PAIRS:
@@ -90,7 +90,7 @@ def step(graph: JoinGraph, before: Sequence[int], joined: int, measure: Measure)
 
 
 def _joint_share(graph: JoinGraph, before: Sequence[int], joined_stream: int) -> float:
-    """The selectivity of a stream with all those before it, where equalities follow from one another."""
+    """The selectivity of a stream with all streams before it, where equalities follow from each other."""
     joined = frozenset(graph.names[each] for each in before)
     before_it, with_it = (
         sum(math.log(each.selectivity) for each in graph.counted(streams))
@@ -105,9 +105,9 @@ class Model(NamedTuple):
     rate: Floats
     size: Floats  # of each window
     selectivity: Floats  # between every two streams
-    probe: Floats  # [one, other]: the cost of probing one for a tuple that holds other and nothing else one joins with
-    summed: bool  # a probe costs what it produces; otherwise the least of `probe` over the streams before
-    joinable: Booleans  # which streams may follow which: those with a predicate; all, if the graph is disconnected
+    probe: Floats  # [i, j]: the cost of probing stream i for a tuple that holds j and no other stream that i joins with
+    summed: bool  # a probe costs the tuples that it produces; otherwise the least of `probe` over the streams before
+    joinable: Booleans  # which streams may follow which: by a predicate; all, if the graph is disconnected
 
 
 def model(graph: JoinGraph, measure: Measure | str) -> Model:

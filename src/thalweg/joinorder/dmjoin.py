@@ -1,8 +1,8 @@
 """DMJoin: the optimal orders by dynamic programming over sets of streams, in exponential time.
 
 The paper runs Selinger's bottom-up algorithm once for each stream. But how many tuples a set of streams makes does
-not depend on their order, and all that the start adds is one factor (its rate instead of its window's size). So what
-it costs to go on from a set to all streams is the same for every start, and one pass from the full set down to single
+not depend on their order, and all that the start adds is one factor (its rate instead of its window's size). So the
+cost to go on from a set to all streams is the same for every start, and one pass from the full set down to single
 streams gives all n orders. (q-aware-join-ordering-2009, section 3.1)
 """
 
@@ -40,7 +40,7 @@ class DMJoin(Planner):
     knows_redundancy: ClassVar[bool] = True
 
     def sequences(self, graph: JoinGraph, measure: Measure) -> Integers:
-        """The optimal orders; of equals those with the lower numbers first."""
+        """The optimal orders; of equal orders, the order with the lower numbers first."""
         if len(graph.streams) > MOST_STREAMS:
             raise ValueError(
                 f"dmjoin takes at most {MOST_STREAMS} streams, not {len(graph.streams)}; use tree-opt or q-aware"

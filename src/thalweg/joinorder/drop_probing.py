@@ -1,14 +1,14 @@
-"""Drop-probing with correlated streams: orders a stream's probes by the joint statistics of what they drop.
+"""Drop-probing with correlated streams: orders a stream's probes by joint statistics of the tuples that they drop.
 
 Before a new tuple is joined it can be asked whether it joins at all: it probes the other windows in some order, each
-for the mere existence of a match, until one drops it. In a star these probes are filters on the tuple, and the policies
-of `thalweg.ordering` order them, whatever the correlations between them, which selectivities of single predicates
+for the mere existence of a match, until a probe drops it. In a star these probes are filters on the tuple, and the
+policies of `thalweg.ordering` order them, also where they are correlated, which selectivities of single predicates
 cannot tell (a-greedy-2004, section 8.1). In any other acyclic join a stream is reached along a path from the tuple's
-own; the path is the filter: it drops the tuple if no match of a match of a match exists. A path may be probed only
-after the one it continues, which is a precedence among filters (section 8.2). A cyclic join is probed along its minimum
-spanning tree: it drops too little, never too much.
+own stream; the path is the filter: it drops the tuple if no match of a match of a match exists. A path may be probed
+only after the path that it continues, which is a precedence among filters (section 8.2). A cyclic join is probed along
+its minimum spanning tree: it drops too little, never too much.
 
-Greed does not look behind a stream: a path that drops much waits while the one before it drops little. `TreeOpt` does
+Greed does not look behind a stream: a path that drops much waits while the path before it drops little. `TreeOpt` does
 look, but takes selectivities to be independent.
 """
 
@@ -52,7 +52,7 @@ class DropProbing:
 
     @cached_property
     def parents(self) -> dict[str, str]:
-        """For each other stream the one before it on the path from the probing stream, parents first."""
+        """For each other stream, its parent on the path from the probing stream; parents come first."""
         graph = self.graph.seen_from(self.stream)
         neighbours = spanning_tree(graph, model(graph, Measure.TUPLES))
         start = self.graph.position(self.stream)
@@ -72,14 +72,14 @@ class DropProbing:
 
     @cached_property
     def after(self) -> dict[int, list[int]]:
-        """Which filter has to wait for which: a path for the one that it continues."""
+        """Which filter has to wait for which: a path for the path that it continues."""
         number = {name: place for place, name in enumerate(self.filters)}
         return {number[child]: [number[parent]] for child, parent in self.parents.items() if parent != self.stream}
 
     def policy(self, name: str = "a-greedy", **options: Any) -> Policy:  # noqa: ANN401 - Policy checks them
-        """A policy that orders the probes; options are those of `Policy`, but for `after`."""
+        """A policy that orders the probes; it takes the options of `Policy`, but for `after`."""
         return policy(name, len(self.filters), after=self.after, **options)
 
     def order(self, learner: Policy) -> tuple[str, ...]:
-        """A policy's order, as streams: what `Orders` gives, without a Cartesian product."""
+        """A policy's order, as streams, like the orders in `Orders`; it has no Cartesian product."""
         return tuple(self.filters[number] for number in learner.order)

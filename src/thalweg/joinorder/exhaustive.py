@@ -1,6 +1,6 @@
 """Exhaustive: tries every order without a Cartesian product; the oracle of the other planners, for few streams.
 
-Works on plain numbers, straight from the definition of the cost, so that it shares nothing with what it checks.
+Works on plain numbers, straight from the definition of the cost, so that it shares nothing with the planners it checks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Exhaustive(Planner):
     knows_redundancy: ClassVar[bool] = True
 
     def sequences(self, graph: JoinGraph, measure: Measure) -> Integers:
-        """The cheapest orders; of equals those with the lower numbers first."""
+        """The cheapest orders; of equal orders, the order with the lower numbers first."""
         streams = len(graph.streams)
         if streams > MOST_STREAMS:
             raise ValueError(f"exhaustive takes at most {MOST_STREAMS} streams, not {streams}; use dmjoin")

@@ -44,7 +44,7 @@ class JoinExplanation:
         return self.orders.graph
 
     def ratio(self, other: Orders) -> float:
-        """The cost of other orders over that of the chosen ones; 1 where nothing costs anything."""
+        """The cost of other orders over the cost of the chosen orders; 1 where nothing costs anything."""
         return other.total / self.orders.total if self.orders.total else 1.0
 
     def to_json(self) -> dict[str, Any]:
@@ -85,11 +85,11 @@ class JoinExplanation:
 def explain(
     graph: JoinGraph, measure: Measure | str = Measure.TUPLES, planner: Planner | None = None
 ) -> JoinExplanation:
-    """Plan a join, by Q-Aware if nothing else is given, and set beside it what the other planners make of it.
+    """Plan a join, by Q-Aware if no planner is given, and set the orders of the other planners beside it.
 
     >>> graph = JoinGraph.from_statistics({"A": 10, "B": 20, "C": 30}, {("A", "B"): 0.5, ("B", "C"): 0.1})
     >>> found = explain(graph)
-    >>> found.orders.algorithm, found.orders["B"], [one.planner for one in found.alternatives][:2]
+    >>> found.orders.algorithm, found.orders["B"], [alternative.planner for alternative in found.alternatives][:2]
     ('tree-opt', ('C', 'A'), ['dmjoin', 'sifting'])
     """
     orders = (planner or QAware()).plan(graph, measure)

@@ -1,4 +1,4 @@
-"""F-Greedy: joins next the stream that makes the fewest tuples of those so far, whatever comes after.
+"""F-Greedy: joins next the stream that makes the fewest tuples now, and does not look further ahead.
 
 The common practice for multi-way window joins. All streams' orders are found together, a row of a matrix each.
 (q-aware-join-ordering-2009, section 3.2)
@@ -17,7 +17,7 @@ from thalweg.ordering.types import Integers
 
 
 class FGreedy(Planner):
-    """Forward greedy, by tuples produced whatever the measure.
+    """Forward greedy, by tuples produced, whichever measure is asked for.
 
     >>> graph = JoinGraph.from_statistics(
     ...     {"S1": 75.36, "S3": 53.94, "S5": 26.05}, {("S1", "S3"): 0.26, ("S1", "S5"): 0.78, ("S3", "S5"): 0.5}
@@ -39,7 +39,7 @@ def forward_greedy(model: Model) -> Integers:
     rows = np.arange(streams)
     sequences = np.empty((streams, streams), np.int64)
     sequences[:, 0] = rows
-    growth = model.size + model.selectivity  # [start, one]: what joining one would multiply the tuples by
+    growth = model.size + model.selectivity  # [start, next]: the factor by which joining `next` multiplies the tuples
     reached = model.joinable.copy()
     joined = np.eye(streams, dtype=np.bool_)
     for place in range(1, streams):

@@ -22,7 +22,7 @@ def random_graph(
 ) -> JoinGraph:
     """A graph of this shape, with rates and selectivities drawn uniformly between two bounds.
 
-    With few streams a random acyclic graph may turn out linear or a star, a cyclic one complete.
+    With few streams a random acyclic graph may turn out linear or a star, and a random cyclic graph complete.
 
     >>> print(random_graph("star", 4, np.random.default_rng(1)))
     star join of 4 streams
@@ -43,7 +43,7 @@ def random_graph(
 
 
 def random_edges(shape: GraphShape, streams: int, random: np.random.Generator) -> list[tuple[int, int]]:
-    """Pairs of streams that form the shape; of the random ones every labelled tree grows from earlier streams."""
+    """Pairs of streams that form the shape; in random shapes each stream is attached to an earlier stream."""
     every = list(combinations(range(streams), 2))
     match shape:
         case GraphShape.LINEAR:

@@ -20,7 +20,7 @@ from thalweg.ordering.types import Integers
 
 
 class GlobalImpact(Planner):
-    """Backward greedy, by tuples produced whatever the measure.
+    """Backward greedy, by tuples produced, whichever measure is asked for.
 
     >>> graph = JoinGraph.from_statistics(
     ...     {"A": 10, "B": 20, "C": 90}, {("A", "B"): 0.5, ("B", "C"): 0.1, ("A", "C"): 0.3}
@@ -39,7 +39,8 @@ class GlobalImpact(Planner):
 def backward_greedy(model: Model) -> Integers:
     """For each stream, the order in which every last stream multiplies the tuples of the others most.
 
-    The impact of a stream is the tuples of all, divided by what it multiplies them by: so the least is the most.
+    The impact of a stream is the tuples of all streams, divided by the factor by which this stream multiplies them: the
+    stream with the greatest factor has the least impact.
     """
     streams = model.size.size
     neighbours = [sum(1 << int(stream) for stream in np.flatnonzero(row)) for row in model.joinable]
@@ -48,7 +49,7 @@ def backward_greedy(model: Model) -> Integers:
     growth = np.repeat((model.size + model.selectivity.sum(axis=0))[None], streams, axis=0)
     growth[rows, rows] = -np.inf  # the start stays
     left = [(1 << streams) - 1] * streams
-    tree = model.joinable.sum() == 2 * (streams - 1)  # a connected graph with so few predicates is one
+    tree = model.joinable.sum() == 2 * (streams - 1)  # a connected graph with so few predicates is a tree
 
     @cache  # most starts have the same streams left for long
     def may_leave(among: int, stream: int) -> bool:
@@ -71,15 +72,14 @@ def backward_greedy(model: Model) -> Integers:
 
 
 def stays_connected(neighbours: list[int], streams: int, leaving: int) -> bool:
-    """Whether a connected set of streams, as bits, remains connected when one of it leaves.
+    """Whether a connected set of streams, as bits, remains connected when a stream leaves.
 
     >>> stays_connected([0b010, 0b101, 0b010], 0b111, 1)
     False
     """
     rest = streams & ~(1 << leaving)
-    wanted = (
-        neighbours[leaving] & rest
-    )  # they were connected with all the others, so it is enough that they stay together
+    # The neighbours were connected with all the others, so it is enough that they stay together.
+    wanted = neighbours[leaving] & rest
     reached = fresh = wanted & -wanted
     while fresh and wanted & ~reached:
         lowest = fresh & -fresh

@@ -103,7 +103,7 @@ class JoinGraph:
         if twice:
             raise ValueError(f"each stream needs a name of its own; {', '.join(twice)} appears more than once")
         if len(self.streams) > 1 and not self.predicates:
-            raise ValueError("there are no join predicates; give at least one, with its selectivity")
+            raise ValueError("there are no join predicates; give at least one predicate, with its selectivity")
         for predicate in self.predicates:
             for name in (predicate.left, predicate.right):
                 self.position(name)
@@ -115,7 +115,7 @@ class JoinGraph:
         selectivities: Mapping[tuple[str, str], float | Sequence[float]],
         windows: float | Mapping[str, float] = 1.0,
     ) -> Self:
-        """A join graph from known numbers; several selectivities for one pair are several predicates.
+        """A join graph from known numbers; several selectivities for a pair are several predicates.
 
         >>> JoinGraph.from_statistics({"A": 1.0, "B": 2.0}, {("A", "B"): 0.5}, windows={"A": 10.0, "B": 60.0}).shape
         <GraphShape.LINEAR: 'linear'>
@@ -140,9 +140,9 @@ class JoinGraph:
     ) -> Self:
         """A join graph from the text of a join condition.
 
-        `selectivities` are given for each equality by its text, or one for all. The closed equalities give more
-        orders than the reduced ones, the default, and take longer to plan. One that follows from others and has no
-        selectivity of its own takes the greatest of its class, so that it promises no more than what is known.
+        `selectivities` are given for each equality by its text, or one number for all. The closed equalities give more
+        orders than the reduced equalities, the default, and take longer to plan. An equality that follows from others
+        and has no selectivity of its own takes the greatest of its class, so that it promises no more than is known.
 
         >>> text = "R1.pid = R2.pid AND R2.pid = R3.pid"
         >>> JoinGraph.from_text(text, rates={"R1": 5, "R2": 7, "R3": 9}, selectivities={
@@ -231,14 +231,14 @@ class JoinGraph:
     def counted(self, streams: frozenset[str]) -> tuple[JoinPredicate, ...]:
         """The predicates that decide how many tuples a join of some streams makes.
 
-        Of equalities that follow from one another only as many count as are needed to imply the others, those with the
-        greatest selectivities. That is right where each stream's values are contained in the values of the stream that
-        has more of them, and does not depend on an order (Swami and Schiefer's rule; decision 0015).
+        Of equalities that follow from each other only as many count as are needed to imply the others, namely the
+        equalities with the greatest selectivities. That is right where each stream's values are contained in the values
+        of the stream that has more of them, and does not depend on an order (Swami and Schiefer's rule; decision 0015).
 
         >>> text = "A.k = B.k AND B.k = C.k AND A.k = C.k"
         >>> sel = {"A.k = B.k": 0.01, "B.k = C.k": 0.001, "A.k = C.k": 0.001}
         >>> graph = JoinGraph.from_text(text, 1.0, sel, equalities="written")
-        >>> [str(one) for one in graph.counted(frozenset("ABC"))]
+        >>> [str(predicate) for predicate in graph.counted(frozenset("ABC"))]
         ['A.k = B.k', 'B.k = C.k']
         """
         return _counted(
@@ -246,7 +246,7 @@ class JoinGraph:
         )
 
     def _counted_between_pairs(self) -> Iterator[JoinPredicate]:
-        """What counts for each two streams."""
+        """The predicates that count between each two streams."""
         pairs: dict[frozenset[str], list[JoinPredicate]] = {}
         for predicate in self.predicates:
             pairs.setdefault(frozenset((predicate.left, predicate.right)), []).append(predicate)
@@ -260,7 +260,7 @@ class JoinGraph:
         the class can follow at once: nothing is lost but the redundancy.
 
         >>> graph = JoinGraph.from_text("A.k = B.k AND B.k = C.k", equalities="closed")
-        >>> [str(one) for one in graph.seen_from("C").predicates]
+        >>> [str(predicate) for predicate in graph.seen_from("C").predicates]
         ['B.k = C.k', 'A.k = C.k']
         """
         if not self.redundant:
@@ -386,10 +386,10 @@ def _known(name: str, names: Sequence[str]) -> str:
     return name
 
 
-def _of(values: float | Mapping[str, float], name: str, what: str) -> float:
+def _of(values: float | Mapping[str, float], name: str, quantity: str) -> float:
     """The value for a stream, from a single value for all streams or a value for each."""
     if not isinstance(values, Mapping):
         return float(values)
     if name not in values:
-        raise ValueError(f"what is the {what} of {name}? Add it to the {what}s")
+        raise ValueError(f"what is the {quantity} of {name}? Add it to the {quantity}s")
     return float(values[name])

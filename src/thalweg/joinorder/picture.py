@@ -1,6 +1,6 @@
 """A join graph as a picture: streams on a line, around a hub or on a circle, predicates between them.
 
-Matplotlib, which is part of the `lab` extra, is imported only when something is drawn.
+Matplotlib, which is part of the `lab` extra, is imported only when a picture is drawn.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every planner is: from a join graph, a probe order for each of its streams."""
+"""The base class of all planners: a planner chooses a probe order for each stream of a join graph."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class Orders:
 
     @cached_property
     def costs(self) -> tuple[float, ...]:
-        """What each stream's probes cost a second."""
+        """The cost of each stream's probes, a second."""
         return tuple(self.cost(name).probe for name in self.graph.names)
 
     @property
     def total(self) -> float:
-        """What all probes cost a second (equation 3, the part that depends on the orders)."""
+        """The cost of all probes, a second (equation 3, the part that depends on the orders)."""
         return sum(self.costs)
 
     def cost(self, name: str) -> Cost:
-        """What a stream's new tuples cost a second: inserts, purges and probes."""
+        """The cost of a stream's new tuples, a second: inserts, purges and probes."""
         return order_cost(self.graph, (name, *self[name]), self.measure)
 
     def __str__(self) -> str:

@@ -2,7 +2,7 @@
 
 Acyclic graphs go to TreeOpt, which is optimal. Cyclic graphs go to FAB in the paper; here to DMJoin, which is
 optimal too, while that is affordable, and beyond to Sifting, which starts from FAB's orders and improves them for as
-long as there is time. Where equalities follow from one another, DMJoin counts them right; TreeOpt and Sifting plan the
+long as there is time. Where equalities follow from each other, DMJoin counts them right; TreeOpt and Sifting plan the
 graph as seen from each stream. The budget is turned into steps of compiled kernels, not watched on a clock, so that
 the choice depends on the graph and on nothing else. (q-aware-join-ordering-2009, section 6, table 2)
 """

@@ -1,7 +1,7 @@
 """Sifting: improves good orders by moving one stream at a time to its best place, until no move helps.
 
 For cyclic graphs, where the optimum is out of reach. Each start's orders by forward greed, by global impact and by
-spanning tree are sifted, and the best is kept: never worse than FAB or TreeOpt, whatever the measure. Beyond the
+spanning tree are sifted, and the best is kept: never worse than FAB or TreeOpt, by any measure. Beyond the
 paper; the idea is Rudell's for the variables of binary decision diagrams. A stream moves by swaps with its neighbour,
 and a swap of neighbours changes the tuples after one position only, so trying all places of a stream takes
 O(n) time, and a round over all streams O(n²), where costing the orders anew would take O(n⁴).
@@ -65,7 +65,7 @@ class Work(NamedTuple):
 
     order: Integers
     turns: Integers  # the streams, as they take turns to move: by the first order, so that their numbers do not matter
-    growth: Floats  # what joining the stream multiplies the tuples by
+    growth: Floats  # the factor by which joining the stream multiplies the tuples
     least: Floats  # the least probe of the stream, over the streams before
     tuples: Floats  # after the join
 

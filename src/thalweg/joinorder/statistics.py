@@ -106,11 +106,11 @@ def graph_of_text(
     shares = dict.fromkeys(map(str, parse_condition(condition)), DEFAULT_SELECTIVITY)
     for text, value in _named(selectivities, "selectivity", "R1.pid = R2.pid = 0.02").items():
         shares[" AND ".join(map(str, parse_condition(text)))] = value
-    known = ({name: given[what].get(name, 1.0) for name in usual.names} for what in ("rate", "window"))
-    return JoinGraph.from_text(condition, next(known), shares, next(known), equalities)
+    rate_of, window_of = ({name: numbers.get(name, 1.0) for name in usual.names} for numbers in given.values())
+    return JoinGraph.from_text(condition, rate_of, shares, window_of, equalities)
 
 
-def _named(texts: Iterable[str], what: str, example: str) -> dict[str, float]:
+def _named(texts: Iterable[str], quantity: str, example: str) -> dict[str, float]:
     """Numbers by the text before the last equals sign."""
     found = {}
     for text in texts:
@@ -118,13 +118,13 @@ def _named(texts: Iterable[str], what: str, example: str) -> dict[str, float]:
         try:
             found[name.strip()] = float(number)
         except ValueError:
-            raise ValueError(f"{text!r} is no {what}; write it like {example!r}") from None
+            raise ValueError(f"{text!r} is no {quantity}; write it like {example!r}") from None
     return found
 
 
 def _pair(text: str) -> tuple[str, str]:
     names = text.split()
-    if len(names) != 2:  # noqa: PLR2004 - a predicate joins two
+    if len(names) != 2:  # noqa: PLR2004 - a predicate joins two streams
         raise ValueError(
             f'{text!r} names no pair of streams; write all selectivities like "R1.pid = R2.pid", or all like "R1 R2"'
         )
@@ -137,7 +137,7 @@ def _numbers(value: Any, text: str) -> list[float]:  # noqa: ANN401 - a file's c
     ]
 
 
-def _number(value: Any, what: str) -> float:  # noqa: ANN401 - a file's content
+def _number(value: Any, quantity: str) -> float:  # noqa: ANN401 - a file's content
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{what} is a number, not {value!r}")  # noqa: TRY004 - a file's content
+        raise ValueError(f"{quantity} is a number, not {value!r}")  # noqa: TRY004 - a file's content
     return float(value)

@@ -36,7 +36,7 @@ class Steady:
     planner
         The planner that proposes orders; Q-Aware by default.
     measure
-        The measure of what a probe costs.
+        The measure of a probe's cost.
     margin
         The gain that a change must bring, as a share of the cost.
     confidence
@@ -65,12 +65,12 @@ class Steady:
         confidence: float = 3.0,
         seed: int = 0,
     ) -> None:
-        for what, value in (("margin", margin), ("confidence", confidence)):
+        for option, value in (("margin", margin), ("confidence", confidence)):
             if not value >= 0.0:
-                raise ValueError(f"the {what} is a number, 0 or more, not {value}")
+                raise ValueError(f"the {option} is a number, 0 or more, not {value}")
         self.planner, self.measure = planner or QAware(), Measure(measure)
         self.margin, self.confidence = margin, confidence
-        self.switches = 0  # orders that changed so far, one for each stream and time
+        self.switches = 0  # changes of single streams' orders so far
         self._random = np.random.default_rng(seed)
         self._orders: Orders | None = None
 
@@ -89,8 +89,8 @@ class Steady:
     ) -> bool:
         """Look at new statistics; returns whether an order changed.
 
-        `arrivals` and `matches` are the counts behind the graph's rates and selectivities, one for all or one for each:
-        tuples that arrived of a stream, pairs that matched between two streams. Nothing given is nothing known.
+        `arrivals` and `matches` are the counts behind the graph's rates and selectivities, a count for all or a count
+        for each: tuples that arrived of a stream, pairs that matched between two streams. A missing count is 0.
         """
         proposed = self.planner.plan(graph, self.measure)
         if self._orders is None or not _legal(self._orders, graph):

@@ -24,7 +24,7 @@ class Equalities(StrEnum):
     """Which equalities of a condition become predicates of the join graph."""
 
     WRITTEN = "written"  # as they stand
-    REDUCED = "reduced"  # without the equalities that follow from those before
+    REDUCED = "reduced"  # without the equalities that follow from the equalities before them
     CLOSED = "closed"  # with all that follow
 
 
@@ -51,7 +51,7 @@ class Equality(NamedTuple):
 def parse_condition(text: str) -> tuple[Equality, ...]:
     """The equalities of a conjunction, as written but for repetitions.
 
-    >>> [str(one) for one in parse_condition("R2.pid = R1.pid AND (R2.ip = R3.source)")]
+    >>> [str(equality) for equality in parse_condition("R2.pid = R1.pid AND (R2.ip = R3.source)")]
     ['R1.pid = R2.pid', 'R2.ip = R3.source']
     """
     import sqlglot
@@ -105,7 +105,7 @@ def join_condition(query: str) -> tuple[str, tuple[str, ...]]:
 def reduced(equalities: Iterable[Equality]) -> tuple[Equality, ...]:
     """The equalities that do not follow from the equalities before them.
 
-    >>> [str(one) for one in reduced(parse_condition("A.k = B.k AND B.k = C.k AND A.k = C.k"))]
+    >>> [str(equality) for equality in reduced(parse_condition("A.k = B.k AND B.k = C.k AND A.k = C.k"))]
     ['A.k = B.k', 'B.k = C.k']
     """
     kept: list[Equality] = []
@@ -120,9 +120,10 @@ def reduced(equalities: Iterable[Equality]) -> tuple[Equality, ...]:
 
 
 def classes(equalities: Iterable[Equality]) -> tuple[tuple[Attribute, ...], ...]:
-    """The classes of attributes that are equal to one another.
+    """The classes of attributes that are equal to each other.
 
-    >>> [[str(each) for each in one] for one in classes(parse_condition("A.k = B.k AND C.l = D.l AND B.k = C.k"))]
+    >>> found = classes(parse_condition("A.k = B.k AND C.l = D.l AND B.k = C.k"))
+    >>> [[str(attribute) for attribute in attributes] for attributes in found]
     [['A.k', 'B.k', 'C.k'], ['C.l', 'D.l']]
     """
     class_of: dict[Attribute, frozenset[Attribute]] = {}
@@ -133,9 +134,9 @@ def classes(equalities: Iterable[Equality]) -> tuple[tuple[Attribute, ...], ...]
 
 
 def closed(equalities: Iterable[Equality]) -> tuple[Equality, ...]:
-    """The equalities and, after them, all further ones between two streams that follow.
+    """The equalities and, after them, all further equalities between two streams that follow from them.
 
-    >>> [str(one) for one in closed(parse_condition("A.k = B.k AND B.k = C.k"))]
+    >>> [str(equality) for equality in closed(parse_condition("A.k = B.k AND B.k = C.k"))]
     ['A.k = B.k', 'B.k = C.k', 'A.k = C.k']
     """
     written = tuple(equalities)

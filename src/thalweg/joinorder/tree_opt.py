@@ -1,7 +1,7 @@
 """TreeOpt: the optimal order of an acyclic join graph in polynomial time, after Ibaraki and Kameda.
 
 Seen from the stream whose order is wanted, the graph is a tree, and a stream comes after its parent. A chain of
-streams S multiplies the tuples by T and costs C for each tuple; chains that may follow one another in either order
+streams S multiplies the tuples by T and costs C for each tuple; chains that may follow each other in either order
 belong in ascending order of rank(S) = (T - 1)/C. Where that would put a child before its parent, the two are merged
 into one chain. A cyclic graph is first cut down to its minimum spanning tree, weighted by the tuples that joining
 two streams makes: λi·λj·σij in the paper, where all windows are equal; window sizes in the place of rates here. The
@@ -120,7 +120,7 @@ def _chain(growth: float, cost: float, streams: tuple[int, ...]) -> Chain:
 
 
 def _joined(first: Chain, second: Chain) -> Chain:
-    """One chain after another: C = C1 + T1·C2, T = T1·T2."""
+    """A chain after another chain: C = C1 + T1·C2, T = T1·T2."""
     later = first.growth + second.cost
     cost = max(first.cost, later) + log1p(exp(-abs(first.cost - later)))
     return _chain(first.growth + second.growth, cost, first.streams + second.streams)

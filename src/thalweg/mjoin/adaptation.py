@@ -162,7 +162,7 @@ class Adaptation:
             self._learners[name] = self._learner(probing, order=order)
         self._choose()
 
-    def _learner(self, probing: DropProbing, **options: Any) -> Policy:  # noqa: ANN401 - those of Policy
+    def _learner(self, probing: DropProbing, **options: Any) -> Policy:  # noqa: ANN401 - the options of Policy
         learner, watcher = probing.policy(self._policy, **options), detector(self._drift)
         return learner if watcher.is_blind else Watched(learner, watcher)
 

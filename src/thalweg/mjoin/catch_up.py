@@ -16,7 +16,7 @@ from thalweg.mjoin.window import BEGINNING, Segment, Window
 
 
 def catch_up(cell: Cell, present: Collection[int], missing: Mapping[int, bytes], watermark: int | None) -> None:
-    """Make a cell what `Cell.load` would make of the same state.
+    """Bring a cell to the state that `Cell.load` would load.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def catch_up(cell: Cell, present: Collection[int], missing: Mapping[int, bytes],
 
 
 def _let_go(window: Window, segment: Segment, watermark: int) -> None:
-    """Make rows expired, whatever their time: the next step removes them."""
+    """Let rows expire, at whichever time they came: the next step removes them."""
     if segment.latest > watermark:  # otherwise they have expired by themselves
         window.set_deadlines(segment.numbers, np.full(segment.rows, BEGINNING))
     segment.number, segment.bytes = None, 0

@@ -37,7 +37,7 @@ ROWS_PER_PROFILE_TUPLE = 80  # the unit in which `count_handled` counts: kernels
 
 @dataclass
 class Statistics:
-    """What a step did, and what is known after it."""
+    """The counts of a step, and the estimates and orders after it."""
 
     rows: dict[str, int] = field(default_factory=dict)  # new rows that were joined
     late: dict[str, int] = field(default_factory=dict)  # rows that came too late
@@ -76,7 +76,7 @@ class Step:
 
 @dataclass
 class OpenStep:
-    """A step that is under way: its watermarks, and what it has changed so far."""
+    """A step that is under way: its watermarks, and its changes so far."""
 
     before: int  # the watermark of the last step
     now: int  # and of this step
@@ -156,10 +156,10 @@ class Cell:
         self._adaptation = Adaptation(query, self._prober, planner, policy, drift, orders, drop_probing)
 
     @classmethod
-    def load(cls, query: JoinQuery, segments: Mapping[int, bytes], watermark: int | None, **options: Any) -> Self:  # noqa: ANN401 - those of the class
+    def load(cls, query: JoinQuery, segments: Mapping[int, bytes], watermark: int | None, **options: Any) -> Self:  # noqa: ANN401 - the class's options
         """A cell from its state: all segments that were added and not removed."""
         if query.has_count_windows and watermark is None:
-            raise ValueError("windows by count need a watermark in every step; what was that of the last?")
+            raise ValueError("windows by count need a watermark in every step; pass the watermark of the last step")
         cell = cls(query, **options)
         cell.watermark = watermark
         joined = []  # segments of rows that do not wait
@@ -187,11 +187,11 @@ class Cell:
         self._adaptation.fix(orders)
 
     def knowledge(self) -> dict[str, Any]:
-        """What the cell has learnt, as plain values for JSON."""
+        """The statistics and orders that the cell has learnt, as plain values for JSON."""
         return self._adaptation.knowledge()
 
     def learn(self, knowledge: Mapping[str, Any]) -> None:
-        """Begin with what this or another cell of the query has learnt."""
+        """Begin with the knowledge of this cell or another cell of the query."""
         self._adaptation.learn(knowledge)
 
     def step(self, arrivals: Mapping[str, pa.RecordBatch], watermark: int | None) -> Step:

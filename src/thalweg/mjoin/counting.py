@@ -1,9 +1,9 @@
 """Windows by count: when later rows of the same key push a row out.
 
 A row is in the window at T while fewer than k rows with its key have a time after its own and not after T. So its
-deadline is the time of the k-th row after it, once there is one; rows of one time share it, so that it does not depend
-on the order of arrival. Deadlines are final if rows come in the order of time, which is why rows wait until the
-watermark has passed them.
+deadline is the time of the k-th row after it, once there is such a row; rows of the same time share it, so that it does
+not depend on the order of arrival. Deadlines are final if rows come in the order of time, which is why rows wait until
+the watermark has passed them.
 """
 
 from __future__ import annotations

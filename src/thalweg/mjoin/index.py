@@ -7,7 +7,7 @@ if its key is equal and its window reaches the other rows of the result: with `l
 and `before` their earliest deadline, ``latest < deadline`` and ``time < before``. Only rows with a deadline beyond the
 floor are in the window at all.
 
-Compiled kernels walk one chain after the other; the same in NumPy walks all chains at once, a row of each at a time.
+Compiled kernels walk chain after chain; the same in NumPy walks all chains at once, a row of each at a time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Join keys as whole numbers, so that an index of any type of key is an index of int64.
 
-The numbers are those of `thalweg.tables.codes`. Long types (strings, binaries, long decimals) have a hash of 64 bits,
-which may very rarely be that of another value too: a join by it compares the values in the end (`is_exact` tells).
+`thalweg.tables.codes` makes the numbers. Long types (strings, binaries, long decimals) have a hash of 64 bits, which
+may very rarely be the hash of another value too: a join by it compares the values in the end (`is_exact` tells).
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class HeavyValue(NamedTuple):
 
 @dataclass(frozen=True)
 class ActiveLayouts:
-    """The layouts by which rows in windows were sent: the newest, and the previous one while rows of it are there.
+    """The layouts by which rows in windows were sent: the newest, and the previous layout while it still has rows.
 
     >>> layouts = ActiveLayouts(3, (HeavyValue(0, 17, "A"),), before=())
     >>> ActiveLayouts.from_json(layouts.to_json()) == layouts
@@ -138,7 +138,7 @@ def row_hashes(rows: pa.RecordBatch) -> Integers:
 def _places(
     heavy: Sequence[HeavyValue], shares: Shares, name: str, hashes: Mapping[int, Integers], scattered: Integers
 ) -> tuple[Integers, Integers, Integers]:
-    """By one layout: the first cell of each row, and all pairs of rows' numbers and cells."""
+    """By a single layout: the first cell of each row, and all pairs of rows' numbers and cells."""
     first, copied = np.zeros(scattered.size, np.int64), np.zeros(scattered.size, np.int64)
     for number, hashed in hashes.items():
         of_class = [value for value in heavy if value.number == number]

@@ -3,8 +3,8 @@
 Each sampled row of an input is looked up in the windows of all others, before it is joined. That gives joint drop masks
 (a bit for every other input, set if the path to it has no match), hence how many rows survive; and for every two inputs
 that share a key, which share of their pairs of rows match. A share that has surely changed is measured anew, other
-shares as a decayed mean. The matches of new rows of the one input are kept apart from the matches of new rows of the
-other, for windows of different length make them differ. This module chooses nothing.
+shares as a decayed mean. Of two inputs, the matches of new rows of the left are kept apart from the matches of new rows
+of the right, for windows of different length make them differ. This module chooses nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from thalweg.ordering.types import Floats, Integers
 SAMPLED, SAMPLED_EARLY = 256, 16  # a row in so many is sampled, and while little is known
 EARLY = 256  # sampled rows until enough is known
 SELDOM = 4  # steps after which there is a sample in any case
-LEAST_SAMPLE, MOST_SAMPLE = 64, 128  # rows at once: a sample takes a while whatever its size
+LEAST_SAMPLE, MOST_SAMPLE = 64, 128  # rows at once: also a small sample takes a while
 MOST_MATCHES = 1 << 14  # that a sample may have before the next is smaller
 KEPT = 0.9  # of earlier measures, from a step to the next
 CHANGED_BY = 3.0  # standard errors by which a share of pairs has surely changed

@@ -1,7 +1,7 @@
 """Sends the rows of a batch to their cells.
 
 A row's place along a class of equal attributes comes from a hash of its attribute, made where the rows come from: equal
-keys have equal hashes whichever input they are in (Spark's `xxhash64`, which takes -0.0 for 0.0 and all NaN for one).
+keys have equal hashes whichever input they are in (Spark's `xxhash64`, to which -0.0 equals 0.0 and all NaN are equal).
 Rows with a NULL among their keys, or without a time, match nothing: they go nowhere and are counted.
 """
 

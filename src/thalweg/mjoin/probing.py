@@ -121,14 +121,14 @@ def _inner(query: JoinQuery, stream: str, order: Sequence[str]) -> set[str]:
             if not through:
                 raise ValueError(
                     f"the order {', '.join(order)} of {stream} reaches {name} before any input that it shares a key "
-                    f"with; put one before it"
+                    f"with; put such an input before it"
                 )
             inner.add(through[-1])
     return inner
 
 
 class Prober:
-    """Runs plans over windows, and counts what they do."""
+    """Runs plans over windows, and counts their probes and matches."""
 
     def __init__(self, query: JoinQuery, windows: Mapping[str, Window]) -> None:
         self.query, self.windows = query, windows

@@ -137,14 +137,14 @@ class JoinQuery:
             types = {self.input(name).schema.field(column).type for name, column in equal}
             if len(types) > 1:
                 listed = ", ".join(f"{name}.{column}" for name, column in sorted(equal))
-                raise ValueError(f"{listed} are of types {', '.join(sorted(map(str, types)))}; cast them to one")
+                raise ValueError(f"{listed} are of types {', '.join(sorted(map(str, types)))}; cast them to one type")
         if len(set(keys)) < len(keys):
             raise ValueError("a column is in two classes of equal columns; make them one class")
         if not self.graph().connected:
-            raise ValueError("the equalities do not connect all inputs; add the missing ones")
+            raise ValueError("the equalities do not connect all inputs; add the missing equalities")
         if self.has_count_windows and not (self.has_common_key and all(each.time for each in self.inputs)):
             raise ValueError(
-                "a window by count is of rows with one key: all inputs must be streams with one common key; "
+                "a window by count holds rows of one key: all inputs must be streams with one common key; "
                 "use windows by time"
             )
 

@@ -23,9 +23,9 @@ SAMPLE = 1024  # rows of a task that are looked at
 REPORTED = 16  # values of a class that a task reports
 HEAVY = 1.0  # of the fair share of a place along the class: more makes a value heavy,
 LIGHT = 0.5  # and less than this makes it light again
-CLEARLY_MORE = 2.0  # times the rows of the spread input, that another must have to be spread instead
-LEAST_ROWS = 1000  # that must have come lately: of fewer, no cell has much to do
-KEPT = 0.5  # of what was counted before is remembered, a micro-batch later
+CLEARLY_MORE = 2.0  # times the rows of the spread input, that another input must have to be spread instead
+LEAST_ROWS = 1000  # that must have come lately: with fewer, no cell has much to do
+KEPT = 0.5  # of the earlier counts is remembered, a micro-batch later
 
 
 def frequent_values(hashed: Integers) -> dict[int, float]:
@@ -46,7 +46,7 @@ def frequent_values(hashed: Integers) -> dict[int, float]:
 
 @dataclass(frozen=True)
 class SkewReport:
-    """What a task reports of the rows of an input that it has sent.
+    """The report of a task on the rows of an input that it has sent.
 
     >>> first, second = SkewReport("A", 5, 30, {0: {7: 2.0}}), SkewReport("A", 1, 20, {0: {7: 1.0, 8: 1.0}})
     >>> first.add(second)
@@ -79,7 +79,7 @@ class SkewReport:
 
 @dataclass(frozen=True)
 class SkewStatistics:
-    """What is known of the rows that have been sent, after a micro-batch."""
+    """Statistics of the rows that have been sent, after a micro-batch."""
 
     layouts: ActiveLayouts = PLAIN  # by which the rows of the last micro-batch were sent
     deadline: int = BEGINNING  # the latest deadline of rows that were sent by the newest layout
@@ -88,7 +88,7 @@ class SkewStatistics:
     values: Mapping[int, Mapping[int, Mapping[str, float]]] = field(default_factory=dict)  # by class, hash and input
 
     def after(self, layouts: ActiveLayouts, reports: Iterable[SkewReport], shares: Shares) -> SkewStatistics:
-        """What is known when some more rows have been sent."""
+        """The statistics when some more rows have been sent."""
         reports = list(reports)
         is_newer = layouts.generation > self.layouts.generation
         deadline = max([BEGINNING if is_newer else self.deadline, *(report.deadline for report in reports)])

@@ -26,13 +26,13 @@ FOREVER = 1 << 62  # later than any time
 BEGINNING = -FOREVER  # earlier than any time: the watermark of streams that have none yet
 LEAST_CAPACITY = 1024
 SHRINK = 16  # times the rows there are: a ring that is this much larger is replaced
-MERGED = 8  # segments that become one
+MERGED = 8  # segments that become one segment
 SHARE = 16  # a merged segment is at most this part of the window, so that it expires not much later than its rows
 SMALL_CHUNK = 4096  # rows; a chunk that is larger
 CHUNKS = 8  # is at most this part of the window, for it goes only with the last of its rows
 WASTE = 2.0  # times the rows that are needed, that may be kept at most
 HALF_WASTE = 1.5  # and are kept at most after some have been appended anew
-SLACK = 1024  # rows that may be kept in vain whatever the window
+SLACK = 1024  # rows that may be kept in vain in any window
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class Window:
         return self.ring("marks", rows) if "marks" in self._rings else 0
 
     def expired(self, after: int, until: int) -> Integers:
-        """The numbers of rows with a deadline after one time and not after another."""
+        """The numbers of rows whose deadline is later than `after` and not later than `until`."""
         near = [each.numbers for each in self.segments if each.latest > after and each.earliest <= until]
         rows = np.concatenate([np.empty(0, np.int64), *near])
         deadlines = self.ring("deadlines", rows)
@@ -213,7 +213,7 @@ class Window:
         return gone, rows
 
     def merge(self) -> list[int]:
-        """Merge the newest segments if they are many; returns the numbers of the merged ones, which the last now is."""
+        """Merge the newest segments into the last if they are many; returns the numbers of the merged segments."""
         gone: list[int] = []
         while True:
             tail = self.segments[-MERGED:]
@@ -316,7 +316,7 @@ def _is_code(source: Input, column: str) -> bool:
 
 
 def _dtype(kind: pa.DataType) -> np.dtype[Any] | None:
-    """How NumPy holds values of a type, as mere bytes; None if they are not of one length."""
+    """How NumPy holds values of a type, as mere bytes; None if they are not all of the same length."""
     has_bytes = pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_fixed_size_binary(kind)
     if not has_bytes or kind.bit_width % 8 or not kind.bit_width:
         return None

@@ -1,6 +1,6 @@
 """Adjacent swap: tries a swap of random neighbours and keeps it if batches then took less time.
 
-What DuckDB does: every 20 batches it swaps a random adjacent pair and compares the mean time of the next 10 batches
+DuckDB's method: every 20 batches it swaps a random adjacent pair and compares the mean time of the next 10 batches
 with that of the 10 before; a pair whose swap did not help is tried less often. It needs no profiling, and does not know
 why an order is better.
 """

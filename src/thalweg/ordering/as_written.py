@@ -1,4 +1,4 @@
-"""As written: the order never changes. What Spark does, and the baseline of every comparison."""
+"""As written: the order never changes. Spark runs filters so, and every comparison has this policy as its baseline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an order costs on given tuples: equation (1) of a-greedy-2004, by counting."""
+"""The cost of an order on given tuples: equation (1) of a-greedy-2004, by counting."""
 
 from __future__ import annotations
 

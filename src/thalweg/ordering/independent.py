@@ -1,7 +1,7 @@
 """Independent: orders filters by their own drop rate per unit of time, as if no two were correlated.
 
-What Eddies and most stream joins do. It keeps only the first row of the matrix view, adapts at once, and can cost
-n times the optimum where drop rates are correlated. (a-greedy-2004, section 6, example 6)
+Eddies and most stream joins order so. The policy keeps only the first row of the matrix view, adapts at once, and can
+cost n times the optimum where drop rates are correlated. (a-greedy-2004, section 6, example 6)
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def violation(window: ProfileWindow, state: State) -> int:
 
 @kernel
 def want_next(order: Integers, wanted: Integers) -> None:
-    """Ask for profiled tuples to be evaluated on the filter after the one that dropped them."""
+    """Ask for profiled tuples to be evaluated on the filter next to the filter that dropped them."""
     wanted[order.size - 1] = 0
     for position in range(order.size - 1):
         wanted[position] = 1 << order[position + 1]
@@ -50,7 +50,7 @@ def adapt(window: ProfileWindow, state: State, batch: Batch) -> bool:
     """Put profile tuples into the window, one by one; after each, swap at most one pair.
 
     The diagonals of the new order are counted from the window, in which a neighbour that was not evaluated counts
-    as not dropping: that may delay the next swap until the window has turned over, but cannot cause one.
+    as not dropping: that may delay the next swap until the window has turned over, but cannot cause a swap.
     """
     order = state.order
     changed = False

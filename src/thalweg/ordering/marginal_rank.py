@@ -1,7 +1,8 @@
 """Marginal rank: sorts filters by time per dropped row, from ordinary processing alone.
 
-What Velox and Trino do: totals over the whole run, each filter by itself, measured wherever it stands. It needs no
-profiling, but a filter that is correlated with a filter before it looks worse than it is, and old statistics never age.
+The method of Velox and Trino: totals over the whole run, each filter by itself, measured wherever it stands. It needs
+no profiling, but a filter that is correlated with a filter before it looks worse than it is, and old statistics never
+age.
 """
 
 from __future__ import annotations

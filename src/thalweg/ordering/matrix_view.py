@@ -1,7 +1,7 @@
 """The matrix view: how often each filter drops profile tuples that the filters before it let through.
 
-``V[i, j]`` counts the profile tuples that the filter at position ``j`` of the order drops among those that none of
-the filters at positions before ``i`` drops; it is proportional to the conditional drop probability d(j|i-1). It is
+``V[i, j]`` counts the profile tuples that the filter at position ``j`` of the order drops among the tuples that no
+filter at a position before ``i`` drops; it is proportional to the conditional drop probability d(j|i-1). It is
 kept up to date as profile tuples enter and leave, in full for A-Greedy and in the smaller parts that its variants
 need. (a-greedy-2004, section 4.2.1, figures 3 and 7. Figure 3 line 8 prints ``b == 0``; the filters that *dropped*
 the tuple are counted.)
@@ -118,22 +118,15 @@ class MatrixView:
 
     @classmethod
     def of(cls, policy: Policy) -> MatrixView:
-        """The full view of a policy's order over its profile window, whatever it keeps itself."""
+        """The full view of a policy's order over its profile window, whichever entries the policy keeps itself."""
         view = cls(policy.order)
         view.insert(policy.profile.masks)
         return view
 
     def insert(self, masks: ArrayLike) -> None:
         """Count profile tuples that entered the window."""
-        self._count(masks, 1)
-
-    def delete(self, masks: ArrayLike) -> None:
-        """Take away profile tuples that left the window."""
-        self._count(masks, -1)
-
-    def _count(self, masks: ArrayLike, sign: int) -> None:
         for mask in np.atleast_1d(np.asarray(masks, np.int64)):
-            count(self.counts, self.order, int(self.entries), self.column, mask, sign)
+            count(self.counts, self.order, int(self.entries), self.column, mask, 1)
 
     def __str__(self) -> str:
         width = len(str(self.counts.max()))

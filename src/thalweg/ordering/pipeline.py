@@ -31,7 +31,7 @@ PROFILE_SHARE = 0.003  # of the filters' own time that profiling may take, once 
 TELL_SLICES = 10
 UNUSUAL_SHARE, UNUSUAL_TIME = 0.05, 1.5
 MOST_RESTARTS = 20  # that are remembered
-FIRST_LOOK = 64  # profile tuples that are made whatever they cost
+FIRST_LOOK = 64  # profile tuples that are made, however much they cost
 
 
 Rows = Any  # a batch of rows, for example a NumPy array
@@ -39,7 +39,7 @@ Filter = Callable[[Rows], Booleans]
 
 
 class SliceCounts(NamedTuple):
-    """What the filters did in one slice, a number for each filter."""
+    """The counts of the filters in one slice, a number for each filter."""
 
     evaluated: list[int]  # rows
     dropped: list[int]  # rows
@@ -69,9 +69,9 @@ class Pipeline:
     policy
         The policy that orders them; it learns as batches pass.
     filters
-        One function for each: rows in, a boolean each out, True to keep the row.
+        A function for each filter: rows in, a boolean for each row out, True to keep the row.
     costs
-        What a row costs in each filter, all in the same unit; measured in seconds if not given.
+        The cost of a row in each filter, all in the same unit; measured in seconds if not given.
     stamp
         When profile tuples are made, for the policy's window; they are counted if it is not given.
     clock
@@ -141,17 +141,17 @@ class Pipeline:
 
     @property
     def row_seconds(self) -> float:
-        """What a row took lately, NaN as long as the first rows are being looked at."""
+        """The seconds that a row took lately, NaN as long as the first rows are being looked at."""
         return self._recent_seconds / self._recent_rows if self.tuples > STEADY else math.nan
 
     @property
     def costs(self) -> Floats:
-        """What a row costs in each filter: as told, or seconds as measured, NaN where nothing is known."""
+        """The cost of a row in each filter: as given, or seconds as measured, NaN where nothing is known."""
         return np.array([watch.per_row for watch in self._watches]) if self._costs is None else self._costs.copy()
 
     @property
     def call_costs(self) -> Floats:
-        """Seconds that a call of each filter takes whatever its rows."""
+        """Seconds that a call of each filter takes, however many its rows."""
         return np.array([watch.per_call for watch in self._watches])
 
     def warm_up(self, costs: ArrayLike, call_costs: ArrayLike) -> None:
@@ -299,11 +299,11 @@ class Pipeline:
 
     def _learn(self, places: Integers, masks: Integers, times: Floats) -> None:
         """Show the policy profile tuples in the order of arrival, with the places of their rows in the slice."""
-        self.policy.profile.forget_times()  # they are estimates, and the new ones are better
+        self.policy.profile.forget_times()  # they are estimates, and the new estimates are better
         self.policy.update(masks, times, None if self._stamp is None else self._stamp())
 
     def _times(self) -> Floats:
-        """What a row costs in each filter; where nothing is known, the median of the others."""
+        """The cost of a row in each filter; where nothing is known, the median of the others."""
         times = self.costs
         unknown = np.isnan(times)
         if unknown.any() and not unknown.all():

@@ -1,17 +1,17 @@
-"""What every ordering policy is: an order of filters that learns from profile tuples or from ordinary processing.
+"""The base class of all ordering policies: an order of filters that learns from profile tuples or ordinary processing.
 
 A policy is shown two things. *Profile tuples* (`Policy.update`): for a sample of dropped tuples, which filters drop
 them and how long each filter took. *Ordinary processing* (`Policy.observe`): how many tuples each filter evaluated and
 dropped, and in what time. It says in return which order to run (`Policy.order`) and on which further filters a profiled
-tuple must be evaluated (`Policy.needs`). Batches are the unit; a batch of k is worth k batches of one.
+tuple must be evaluated (`Policy.needs`). Batches are the unit; a batch of k tuples is worth k batches of one tuple.
 
 A policy is one class in one file, which needs nothing but this module and `thalweg.kernels`. Class attributes say
 what the policy can do, so that no other file lists policies by name: whether it profiles all filters, for example,
 decides how a detector watches it (`thalweg.drift.Watched`) and whether it can order classes of rows
-(`thalweg.routing`). Its kernels
-share three named tuples: the profile window (`ProfileWindow`), the profile tuples on their way in (`Batch`) and all
-else that the policy knows (`State`), where `State.memory` and `State.totals` are room of the policy's own. `slide` puts
-a profile tuple into the window and keeps the matrix view in step; `insert` does so without a view.
+(`thalweg.routing`). Its kernels share three named tuples: the profile window (`ProfileWindow`), the profile tuples on
+their way in (`Batch`) and all else that the policy knows (`State`), where `State.memory` and `State.totals` are room of
+the policy's own. `slide` puts a profile tuple into the window and keeps the matrix view in step; `insert` does so
+without a view.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ CHANGES, AT, POSITION, MOVED, DISPLACED = range(5)  # of State.trace
 
 
 class State(NamedTuple):
-    """What a policy knows besides its profile window, as kernels share it."""
+    """All that a policy knows besides its profile window, as kernels share it."""
 
     order: Integers
     required: Integers  # for each filter, the mask of filters that must run before it
     wanted: Integers  # for each position, the mask of further filters that a tuple dropped there is profiled on
     counts: Integers  # the matrix view
     memory: Integers  # whole numbers of the policy's own (`Policy.memory_size`)
-    totals: Floats  # rows of numbers, one for each filter, of the policy's own (`Policy.total_rows`)
+    totals: Floats  # rows of the policy's own (`Policy.total_rows`), with a number for each filter
     trace: Integers  # how often the order changed; when, where and for which filter it last did
     alpha: float  # thrash avoidance
-    prior: float  # tuples that each filter is thought to drop besides those in the window
+    prior: float  # tuples that each filter is thought to drop besides the tuples in the window
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def log_change(window: ProfileWindow, state: State, position: int, displaced: in
 
 @kernel
 def want_rest(order: Integers, wanted: Integers) -> None:
-    """Ask for profiled tuples to be evaluated on all the filters after the one that dropped them."""
+    """Ask for profiled tuples to be evaluated on all filters after the filter that dropped them."""
     rest = 0
     for position in range(order.size - 1, -1, -1):
         wanted[position] = rest
@@ -122,7 +122,7 @@ class Policy:
     pinned
         Filters that hold their place, with the same filters before and after them as written.
     costs
-        What each filter is thought to cost until times are measured, all in the same unit.
+        The cost that each filter is thought to have until times are measured, all in the same unit.
     window, max_age
         Bounds of the profile window: profile tuples, and span of stamps.
     p
@@ -132,8 +132,8 @@ class Policy:
     alpha
         Thrash avoidance: an order changes only for a gain of more than 1/alpha.
     prior
-        How many tuples each filter is thought to drop besides those in the profile; 0 as in the paper. With more, cheap
-        filters come first as long as few tuples were profiled.
+        How many tuples each filter is thought to drop besides the tuples in the profile; 0 as in the paper. With more,
+        cheap filters come first as long as few tuples were profiled.
     seed
         Seed of every random choice.
     """
@@ -145,7 +145,7 @@ class Policy:
     memory_size: ClassVar[int] = 0  # numbers in State.memory
     total_rows: ClassVar[int] = 0  # rows of State.totals
 
-    # Whether, as long as the policy runs, a profile tuple is evaluated on all filters after the one that dropped it.
+    # Whether, as long as the policy runs, a profile tuple is evaluated on all filters after the filter that dropped it.
     # Then all conditional drop rates can be watched, classes of rows can have orders, and `recount_view` is there.
     profiles_all_filters: ClassVar[bool] = False
     # Whether the policy tends to the greedy order, which a sample that was evaluated on all filters gives at once.
@@ -235,7 +235,7 @@ class Policy:
         return self._observe(counts_of(self.filters, evaluated, dropped, seconds))
 
     def forget(self) -> None:
-        """Throw the profile away, as it is out of date, and make a new one quickly; the order stays until then."""
+        """Throw the profile away, as it is out of date, and make a new profile quickly; the order stays until then."""
         self.profile.clear()
         self.state.counts[:] = 0
         self.sampler.look_closely()

@@ -156,7 +156,7 @@ class Profile:
     max_age
         Profile tuples this much older than the newest leave as well, in the unit of the stamps.
     costs
-        What each filter is thought to cost before a time sample says better, in the unit of the times.
+        The cost that each filter is thought to have before a time sample says better, in the unit of the times.
 
     Examples
     --------
@@ -269,7 +269,7 @@ class Profile:
         window.time_count[:] = 0
 
     def forget_times(self) -> None:
-        """Forget the time samples, not the masks: the next samples alone tell what filters cost."""
+        """Forget the time samples, not the masks: the next samples alone tell the costs of filters."""
         window = self.arrays
         window.timed[:] = False
         window.time_sum[:] = 0.0

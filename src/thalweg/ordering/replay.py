@@ -2,7 +2,7 @@
 
 A sample has every filter's outcome for every row. A policy that tends to the greedy order gets that order at once.
 Other policies that learn from profile tuples are shown the dropped tuples; policies that learn from ordinary processing
-are shown what it would have counted in their own order.
+are shown the counts that it would have given in their own order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PARTS = 40  # in which the tuples are shown; a policy may change its order after
 
 
 def replay(policy: Policy, masks: ArrayLike, costs: ArrayLike) -> None:
-    """Let a policy order by the drop masks of all tuples, and by what a tuple costs in each filter.
+    """Let a policy order by the drop masks of all tuples, and by the cost of a tuple in each filter.
 
     >>> from thalweg.ordering import AGreedy, MarginalRank
     >>> for policy in AGreedy(2), MarginalRank(2):

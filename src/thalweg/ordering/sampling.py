@@ -38,7 +38,7 @@ GAP, SLOW_BLOCKS, HOLD, WARMING = range(4)  # of Sampling.counters
 
 
 class ProcessingCounts(NamedTuple):
-    """What ordinary processing counted, a number for each filter."""
+    """The counts of ordinary processing, a number for each filter."""
 
     evaluated: Floats  # tuples that the filter evaluated
     dropped: Floats  # tuples that it dropped
@@ -52,7 +52,7 @@ RATES = np.dtype([("evaluated", np.float64), ("dropped", np.float64), ("seconds"
 class Sampling(NamedTuple):
     """The sampler's arrays, as kernels share them."""
 
-    probability: Floats  # the current one, the full one, the one whose log1p(-p) is stored, and that logarithm
+    probability: Floats  # the current p, the full p, the p whose log1p(-p) is stored, and that logarithm
     block: NDArray[np.void]  # `RATES` of each filter in the current block
     reference: NDArray[np.void]  # and in the quiet blocks before it
     counters: Integers  # dropped tuples until the next that is profiled; slow blocks in a row; when p may fall; warm-up
@@ -168,7 +168,7 @@ class Sampler:
     filters
         How many filters there are.
     probability
-        The drop-profiling probability p; the full one if it is adaptive.
+        The drop-profiling probability p; the full probability if it is adaptive.
     window
         How many profile tuples to collect before an adaptive probability may fall.
     adaptive
@@ -205,7 +205,7 @@ class Sampler:
 
     @property
     def full_probability(self) -> float:
-        """The drop-profiling probability while something changes; the only one unless it is adaptive."""
+        """The drop-profiling probability while drop rates or times change; at all times, unless it is adaptive."""
         return float(self.arrays.probability[FULL])
 
     def choose(self, dropped: int) -> Integers:

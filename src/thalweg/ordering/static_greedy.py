@@ -19,7 +19,7 @@ def greedy_order(
 ) -> tuple[int, ...]:
     """The order in which each next filter drops most, per cost, of the tuples that the filters before it let through.
 
-    Ties go to the filter with the lower number. Each filter is thought to drop `prior` tuples besides those given.
+    Ties go to the filter with the lower number. Each filter is thought to drop `prior` tuples besides the given tuples.
 
     >>> greedy_order([0b0100, 0b1110, 0b0001, 0b0100, 0b1011, 0b1110], costs=[1, 1, 1, 1])
     (2, 0, 1, 3)

@@ -1,4 +1,4 @@
-"""What a filter costs a row, from timed calls with any number of rows.
+"""Estimates the cost of a filter for each row, from timed calls with any number of rows.
 
 A call has a cost that does not depend on its rows, and a filter late in the order gets few rows: time over rows would
 make a filter look more expensive the later it stands. So the cost of a call is learnt from calls with one row, and the
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-SINGLES = 3  # calls with one row, the fastest of which tells what a call costs: the first are often slow
+SINGLES = 3  # calls with one row, the fastest of which tells the cost of a call: the first calls are often slow
 MEMORY = 0.9  # weight of the earlier calls when another call with as many rows comes
-SURPRISE = 3.0  # times the expected: more of one call is not believed, as the processor may have been lost
+SURPRISE = 3.0  # times the expected time: more is not believed of a call, as the processor may have been lost
 LEAST_SHARE = 0.01  # of a call's time that is the rows', however much a call with one row took
 
 
@@ -27,7 +27,7 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self._singles: list[float] = []
-        self.per_call = 0.0  # seconds a call, whatever its rows; 0 as long as nothing is known
+        self.per_call = 0.0  # seconds a call, however many its rows; 0 as long as nothing is known
         self._seconds = 0.0
         self._rows = 0.0
 

@@ -1,4 +1,4 @@
-"""What class orders save against one order, measured on every profile tuple, and whether that still pays.
+"""The saving of class orders against one order, measured on every profile tuple, and whether it still pays.
 
 A profile tuple is known on all filters, so it can be costed in its class's order and in the overall order, before
 either learns from it. A detector watches two shares of the tuples, which are better and worse off by their class, in
@@ -21,7 +21,7 @@ from thalweg.routing.classifier import costs_until_dropped
 RECENT = 1000  # profile tuples over which the benefit is measured
 CHECK_AFTER = 200  # profile tuples from one check of the mean saving to the next
 FEW = 30  # profile tuples below which a mean says nothing
-CERTAINTY = 2.0  # standard errors by which a saving must exceed what it is worth, once a detector has doubts
+CERTAINTY = 2.0  # standard errors by which a saving must exceed its least worth, once a detector has doubts
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class StopReason:
 
 
 class Benefit:
-    """Measures what class orders save.
+    """Measures the saving of class orders.
 
     Parameters
     ----------
@@ -68,12 +68,12 @@ class Benefit:
 
     @property
     def savings(self) -> Floats:
-        """What each of the last tuples cost less in its class's order than in the overall order."""
+        """How much less each of the last tuples cost in its class's order than in the overall order."""
         return np.array(self._savings)
 
     @property
     def costs(self) -> Floats:
-        """What each of them cost in its class's order."""
+        """The cost of each of the last tuples in its class's order."""
         costs: Floats = np.array(self._one_order) - self.savings
         return costs
 
@@ -84,7 +84,7 @@ class Benefit:
 
     @property
     def one_order(self) -> float | None:
-        """What a tuple costs in the overall order, on average; None before anything was measured."""
+        """The mean cost of a tuple in the overall order; None before anything was measured."""
         return float(np.mean(self._one_order)) if self._one_order else None
 
     @property
@@ -124,7 +124,7 @@ class Benefit:
 
 
 def surely(values: Floats, errors: float) -> float:
-    """What the mean exceeds, so many standard errors given.
+    """The value that the mean exceeds by so many standard errors.
 
     >>> round(surely(np.array([0.0, 1.0, 2.0, 1.0]), errors=2.0), 3)
     0.293

@@ -52,7 +52,7 @@ class Branches:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any], filters: int, attributes: Sequence[str]) -> Branches:
-        """What `to_dict` gave, for so many filters and some of these attributes; checked."""
+        """The branches that `to_dict` gave, for so many filters and some of these attributes; checked."""
         try:
             branches = tuple(
                 Branch(tuple(tuple(map(tuple, cell)) for cell in branch["cells"]), tuple(branch["order"]))

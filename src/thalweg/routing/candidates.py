@@ -1,4 +1,4 @@
-"""The candidates for a classifier: which attributes are candidates, what each would save, and which is surely worth it.
+"""The candidates for a classifier: which attributes are candidates, their savings, and which is surely worth it.
 
 The same for classes that are learnt while a query runs (`thalweg.routing.class_router`) and for the classes of a plan
 that is made once (`thalweg.routing.branches`).
@@ -16,12 +16,12 @@ from thalweg.routing.classifier import CELLS, SUPPORT, Chooser, Estimate
 from thalweg.routing.classifier_sample import ClassifierSample
 from thalweg.routing.prune import pruned_attribute
 
-SURE = 3.0  # standard errors by which a saving has to exceed what it is worth: many candidates are compared
+SURE = 3.0  # standard errors by which a saving has to exceed its least worth: many candidates are compared
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """What a sample tells about all candidates."""
+    """All candidates, with their savings as a sample tells."""
 
     chooser: Chooser
     estimates: list[Estimate]  # the best first
@@ -30,7 +30,7 @@ class Candidates:
     def best(self, least: Callable[[float], float]) -> Estimate | None:
         """The candidate that surely saves enough, and most; a pair only if it surely saves more than either alone.
 
-        `least` says which saving is worth having, given what a tuple costs with one order.
+        `least` says which saving is worth having, given the cost of a tuple with one order.
         """
         singles = [estimate for estimate in self.estimates if estimate.is_single]
         for estimate in self.estimates:
@@ -51,7 +51,7 @@ def find_candidates(
     refused: Mapping[str, str],
     widths: Floats,
 ) -> Candidates:
-    """Estimate what each attribute that is not pruned would save; names and widths (bytes) are the attributes'."""
+    """Estimate the saving of each attribute that is not pruned; names and widths (bytes) are the attributes'."""
     pruned = {}
     for place, name in enumerate(names):
         reason = refused.get(name) or pruned_attribute(
@@ -69,7 +69,7 @@ def find_candidates(
 
 
 def candidate_values(estimate: Estimate, names: Sequence[str], cost: float) -> dict[str, Any]:
-    """An estimate as plain values; the saving as a share of what a tuple costs."""
+    """An estimate as plain values; the saving as a share of the cost of a tuple."""
     return {
         "attributes": [names[place] for place in estimate.cells.attributes],
         "by": estimate.cells.kinds,

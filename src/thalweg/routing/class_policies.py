@@ -42,7 +42,7 @@ class ClassPolicies:
 
     @property
     def costs(self) -> Floats:
-        """What a tuple costs in each filter."""
+        """The cost of a tuple in each filter."""
         return self.overall.profile.mean_times
 
     @property

@@ -6,25 +6,25 @@
   from Arrow columns by name, and ``policies[class]`` is the policy whose order the class's rows follow; class 0 is
   everything else, in the overall order. ``version`` changes whenever the classes do.
 - ``learn(masks, times, columns, stamps)``: profile tuples with the values of their attributes, in order of arrival. The
-  router shows them to the overall policy and to the policies of their classes; nobody else does. While there are no
-  classes, an executor may show them to the overall policy itself, and only let the router ``remember(masks, columns)``.
+  router shows them to the overall policy and to the policies of their classes; the executor does not. Only while there
+  are no classes, it may show them to the overall policy itself, and let the router ``remember(masks, columns)``.
 - ``look()``: choose classifiers anew. `learn` and `remember` do so when ``search.schedule.is_due``, unless told not to.
-- ``observe(tuples, dropped, overhead)``: how many tuples a batch had, how many were dropped, and what splitting it
-  cost, in the unit of the costs.
+- ``observe(tuples, dropped, overhead)``: how many tuples a batch had, how many were dropped, and the cost of splitting
+  it, in the unit of the costs.
 - ``members(class)``: the values or ranges that make a class, for plans that branch by them.
 - ``explain()`` says all that is known as plain values; ``to_bytes()`` and ``from_bytes()`` save and restore it.
 
 A classifier is used when the saving that it would have brought on tuples not learnt from is surely worth it
-(`thalweg.routing.classifier`). From then on each profile tuple says, before it is learnt from, what it costs in its
-class's order and what in the overall order. A detector watches which is better: when the classifier stops separating,
-it is dropped at once, along with the sample from before. It is also dropped when the saving no longer pays for
-splitting. (beyond content-based-routing-2004: its sections 5 and 8 leave this to future work)
+(`thalweg.routing.classifier`). From then on each profile tuple tells, before it is learnt from, its cost in its class's
+order and in the overall order. A detector watches which is better: when the classifier stops separating, it is dropped
+at once, along with the sample from before. It is also dropped when the saving no longer pays for splitting. (beyond
+content-based-routing-2004: its sections 5 and 8 leave this to future work)
 
 The parts have one subject each: `ClassPolicies` the orders, `ClassifierSearch` the choice of a classifier, `Payoff`
 whether it pays, `ClassValues` the values behind its classes.
 
-Policies must profile a tuple on all filters (`Policy.profiles_all_filters`): what a class order saves cannot be told
-otherwise.
+Policies must profile a tuple on all filters (`Policy.profiles_all_filters`): otherwise the saving of a class order
+cannot be told.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ class ClassRouter:
             self.look()
 
     def look(self) -> None:
-        """Estimate what each candidate would save, and use the best if it is surely worth it."""
+        """Estimate the saving of each candidate, and use the best if it is surely worth it."""
         self.learners.stop_hurrying()
         required = self.overall.state.required
         found = self.search.look(self.learners.costs, required, self.payoff, self.classifier)
@@ -207,7 +207,7 @@ class ClassRouter:
         self.search.plan_next_look(self.payoff)
 
     def observe(self, tuples: int, dropped: int, overhead: float = 0.0) -> None:
-        """Count a batch's tuples and drops, and what splitting it cost if it was split, in the unit of costs."""
+        """Count a batch's tuples and drops, and the cost of splitting it if it was split, in the unit of costs."""
         self.payoff.observe(tuples, dropped)
         if self.classifier is not None:
             self._stop(self.payoff.observe_split(tuples, overhead))
@@ -215,7 +215,7 @@ class ClassRouter:
     def begin(self, order: Sequence[int]) -> None:
         """Begin with an order that is known from an earlier run."""
         if self.seen:
-            raise ValueError("a router that has learnt something has its order; make a new one to begin with another")
+            raise ValueError("a router that has learnt already has its order; make a new router to begin with another")
         self.learners.begin(order)
 
     def learn_from(self, other: ClassRouter) -> None:
@@ -296,7 +296,7 @@ class ClassRouter:
         self._log("routes by", why)
 
     def _stop(self, reason: StopReason | None) -> None:
-        """Follow one order again, if there is a reason to; the sample from before a change goes too."""
+        """Follow the overall order again, if there is a reason to; the sample from before a change goes too."""
         if self.classifier is None or reason is None:
             return
         self._log("stops routing by", reason.text)
@@ -312,6 +312,6 @@ class ClassRouter:
             self.learners.hurry()
             self.overall.sampler.look_closely()
 
-    def _log(self, what: str, why: str) -> None:
-        event = {"profile_tuples": self.seen, "what": what, "attributes": list(self.in_use), "why": why}
+    def _log(self, action: str, why: str) -> None:
+        event = {"profile_tuples": self.seen, "what": action, "attributes": list(self.in_use), "why": why}
         self.events.append(event)

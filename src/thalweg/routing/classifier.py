@@ -1,6 +1,6 @@
 """Which attribute, or pair of attributes, is worth a class order: the expected saving in cost against one order.
 
-Gain ratio asks how well an attribute predicts one operator. What matters is how much cheaper tuples become when each
+Gain ratio asks how well an attribute predicts one operator. But it matters how much cheaper tuples become when each
 class has its own joint order, so that is estimated here, directly, from profile tuples that carry attribute values.
 
 *Cells* are an attribute's frequent values, or ranges of equal frequency where it has too many values, or the pairs of
@@ -76,7 +76,7 @@ def _ranged(numbers: Floats, edges: tuple[float, ...]) -> Integers:
 
 
 def range_cells(edges: int) -> Integers:
-    """The cells of ranges with so many edges: first the cell of what is no number, then the ranges, upwards."""
+    """The cells of ranges with so many edges: first the cell of values other than numbers, then the ranges, upwards."""
     return scattered(np.arange(edges + 2))
 
 
@@ -112,7 +112,7 @@ def looked_up(cells: Integers, keys: Integers, classes: Integers) -> Integers:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What class orders are expected to save."""
+    """The expected saving of class orders."""
 
     cells: Cells
     saving: float  # of the cost of a profile tuple, on average
@@ -136,7 +136,7 @@ class Chooser:
     sample
         The profile tuples, of at least two.
     costs
-        What a tuple costs in each filter.
+        The cost of a tuple in each filter.
     required
         For each filter, the mask of filters that must run before it.
     most_classes
@@ -164,7 +164,7 @@ class Chooser:
         self._bits = (known[:, None] >> np.arange(costs.size)) & 1 == 1
 
     def estimates(self, attributes: Sequence[int], *, pairs: bool = True) -> list[Estimate]:
-        """What each attribute, and each pair of the most promising attributes, would save; the best first."""
+        """The saving of each attribute, and of each pair of the most promising attributes; the best first."""
         found = [self.estimate(self.cells_of(attribute)) for attribute in attributes]
         if pairs:
             promising = sorted(found, key=lambda estimate: -estimate.saving)[:PAIRED]
@@ -264,7 +264,7 @@ def greedy_orders(weights: Floats, bits: Booleans, costs: Floats, required: Inte
 
 
 def costs_until_dropped(orders: Integers, bits: Booleans, costs: Floats) -> Floats:
-    """What each drop mask (a row of bits) costs in each order, a row for each order.
+    """The cost of each drop mask (a row of bits) in each order, a row for each order.
 
     >>> costs_until_dropped(np.array([[0, 1], [1, 0]]), np.array([[True, False]]), np.array([1.0, 5.0])).tolist()
     [[1.0], [6.0]]

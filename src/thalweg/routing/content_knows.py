@@ -101,14 +101,14 @@ class ContentKnows(Router):
         kept[many] /= 2.0
 
     def note(self, operator: int, passed: float, content: Sequence[int] = ()) -> None:
-        """Learn what became of one tuple in one operator."""
+        """Learn the outcome of one tuple in one operator."""
         super().note(operator, passed, content)
         if (attribute := self.classifiers.get(operator)) is not None:
             self.class_seen[operator][content[attribute]] += 1.0
             self.class_passed[operator][content[attribute]] += passed
 
     def observe(self, orders: Integers, calls: Integers, dropped: Booleans, contents: ArrayLike) -> None:
-        """Learn what became of a batch, for its operators and classes."""
+        """Learn the outcome of a batch, for its operators and classes."""
         super().observe(orders, calls, dropped, contents)
         rows, places = np.arange(self.operators), np.asarray(contents, np.int64)
         visited = rows < calls[:, None]

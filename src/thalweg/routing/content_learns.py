@@ -53,7 +53,7 @@ class ContentLearns(ContentKnows):
     ...     orders = router.orders(contents)
     ...     dropped = orders[:, 0] == contents[:, 0]  # each operator drops one class
     ...     router.observe(orders, np.where(dropped, 1, 2), np.ones(100, np.bool_), contents)
-    >>> sorted(set(router.classifiers.values()))  # of all operators but the profiled one
+    >>> sorted(set(router.classifiers.values()))  # of all operators but the profiled operator
     [0]
     """
 
@@ -83,7 +83,7 @@ class ContentLearns(ContentKnows):
         self.pruned: dict[int, str] = {}
         self.matrices = Matrices(self.parts)
         self._on_trial: int | None = None
-        self._before = Spent()  # what tuples cost before the trial
+        self._before = Spent()  # the cost of tuples before the trial
         self._now = Spent()  # and in this period, sampled tuples left out
         self._chosen: Booleans = np.zeros(0, np.bool_)
 

@@ -1,4 +1,4 @@
-"""What a class router knows and why it routes as it does, as plain values."""
+"""The state of a class router, and why it routes as it does, as plain values."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Gain:
     """A gain ratio with its parts."""
 
     entropy: float  # of the whole sample (equation 2)
-    information: float  # what knowing the attribute takes away from it (equation 3)
+    information: float  # the entropy that knowing the attribute takes away (equation 3)
     split: float  # information in the split itself (equation 4)
 
     @property

@@ -43,7 +43,7 @@ def refusal(kind: pa.DataType) -> str | None:
 
 
 def plain(column: Column) -> Any:  # noqa: ANN401 - an Arrow array
-    """One Arrow array of a plain type or a dictionary of such a type; an error says what to route by instead."""
+    """A single Arrow array of a plain type or a dictionary of such a type; an error says what to route by instead."""
     array = column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column)
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)

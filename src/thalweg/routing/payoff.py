@@ -1,4 +1,4 @@
-"""Whether class orders pay: what they save, against what it costs to tell classes apart and to split batches."""
+"""Whether class orders pay: their saving, against the cost of telling classes apart and of splitting batches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Payoff:
     Parameters
     ----------
     learners
-        The policies, which know what filters cost.
+        The policies, which know the costs of filters.
     detector
         Watches whether class orders still save; it must watch nothing else.
     """
@@ -29,23 +29,23 @@ class Payoff:
     def __init__(self, learners: ClassPolicies, detector: Detector) -> None:
         self.benefit = Benefit(detector)
         self.tuples = self.dropped = 0
-        self.price = 0.0  # what splitting cost, for each dropped tuple, when it last did not pay
+        self.price = 0.0  # the cost of splitting, for each dropped tuple, when it last did not pay
         self._learners = learners
-        self._overhead, self._split = 0.0, 0  # what splitting cost, and how many tuples were split
+        self._overhead, self._split = 0.0, 0  # the cost of splitting, and how many tuples were split
 
     @property
     def overhead_per_drop(self) -> float:
-        """What splitting costs for each tuple that is dropped."""
+        """The cost of splitting for each tuple that is dropped."""
         dropped = self._split * (self.dropped / self.tuples if self.tuples else 1.0)
         return self._overhead / dropped if dropped else 0.0
 
     def whole_cost(self, cost: float) -> float:
-        """What tuples cost for each that is dropped: tuples that nothing drops cost as much in any order."""
+        """The cost of all tuples for each dropped tuple: tuples that no filter drops cost as much in any order."""
         passed = (self.tuples - self.dropped) / self.dropped if self.dropped else 0.0
         return cost + passed * float(self._learners.costs.sum())
 
     def least(self, cost: float | None = None) -> float:
-        """The saving of a profile tuple that is worth routing for, given what the tuple costs with one order."""
+        """The saving of a profile tuple that is worth routing for, given the cost of the tuple with one order."""
         if cost is None:
             cost = self.benefit.one_order or float(self._learners.costs.sum()) / 2
         return WORTH * self.whole_cost(cost)
@@ -60,7 +60,7 @@ class Payoff:
         self.dropped += dropped
 
     def observe_split(self, tuples: int, overhead: float) -> StopReason | None:
-        """Add what splitting a batch cost; returns why it does not pay, if so."""
+        """Add the cost of splitting a batch; returns why it does not pay, if so."""
         self._overhead += overhead
         self._split += tuples
         if self._split <= OVERHEAD_TUPLES:
@@ -69,11 +69,11 @@ class Payoff:
         return self.benefit.payment(self.least(), self.overhead_per_drop)
 
     def measure(self, masks: Integers, classes: Integers) -> None:
-        """Measure what profile tuples cost in their class's order and in the overall order."""
+        """Measure the cost of profile tuples in their class's order and in the overall order."""
         self.benefit.measure(masks, classes, [policy.order for policy in self._learners.policies], self._learners.costs)
 
     def stop_reason(self) -> StopReason | None:
-        """Why class orders no longer pay, by what was measured; None if they do."""
+        """Why class orders no longer pay, by the measured savings; None if they do."""
         return self.benefit.stop_reason(self.least(), self.overhead_per_drop)
 
     def start_over(self) -> None:
@@ -90,7 +90,7 @@ class Payoff:
         return float(costs.mean()) - (current.cost - current.saving) > 2.0 * error + self.least(current.cost)
 
     def shares(self) -> dict[str, float] | None:
-        """What class orders were measured to save lately, as shares of the cost with one order; None if unmeasured.
+        """The measured saving of class orders of late, as a share of the cost with one order; None if unmeasured.
 
         Each profile tuple is costed in its class's order and in the overall order before either learns from it; tuples
         that no filter drops cost the same in any order, and count.

@@ -130,15 +130,15 @@ class RoutedPipeline(Pipeline):
         return spent <= CHOOSE_SHARE * self._spent or not self._has_looked
 
     def _keep_by_class(self, rows: Rows, columns: Columns) -> tuple[Booleans, float]:
-        """Run each class's rows in its order; returns what splitting cost, too, in the unit of the costs."""
+        """Run each class's rows in its order; returns the cost of splitting, too, in the unit of the costs."""
         router, sampler = self.router, self.router.overall.sampler
-        self._tell()  # what the slices of one order have shown
+        self._tell()  # the counts of the slices that ran in the overall order
         before, at_first = self._clock(), (self.evaluated, self.dropped, self.seconds)
         parts, joined = self._parts(router.classify(columns))
         split = self._clock() - before
         kept = np.zeros(len(rows), np.bool_)
         self._profiles_batch = self._may_profile()
-        # One class differs from another, which is no change of the stream: the sampler watches all classes together.
+        # Classes differ from each other, which is no change of the stream: the sampler watches all of them together.
         adaptive, sampler.adaptive = sampler.adaptive, False
         try:
             for number, places in parts:
@@ -194,14 +194,14 @@ class RoutedPipeline(Pipeline):
         return is_new or super()._may_profile()
 
     def _learn(self, places: Integers, masks: Integers, times: Floats) -> None:
-        # One order learns at once, also within a batch; but the many tuples that tell classes are more than it needs.
+        # A single order learns at once, also within a batch; but it does not need all tuples that tell classes apart.
         if self._class_rows is None and (self._has_looked or len(self.policy.profile) < ENOUGH):
             super()._learn(places, masks, times)
         rows = places + self._start if self._class_rows is None else self._class_rows[places]
         self._profiled.append(ProfiledRows(rows, masks, times))
 
     def _show_one_order(self, columns: Columns) -> None:
-        """Show the router a batch's profile tuples, from which the one order has learnt; many at a time, if it can."""
+        """Show the router profile tuples that the overall order has learnt from; many at once, if possible."""
         if self._profiled:
             before = self._clock()
             batch, values = self._take_profiled(columns)
@@ -218,7 +218,7 @@ class RoutedPipeline(Pipeline):
             self._unseen.show(self.router)
             stamp = None if self._stamp is None else self._stamp()
             for policy in self.router.policies:
-                policy.profile.forget_times()  # they are estimates, and the new ones are better
+                policy.profile.forget_times()  # they are estimates, and the new estimates are better
             self.router.learn(batch.masks, batch.times, values, stamp, look=False)
             self.profile_seconds += self._clock() - before
 
@@ -233,7 +233,7 @@ class RoutedPipeline(Pipeline):
 
 
 class UnseenTuples:
-    """Profile tuples that the router has not been shown yet: showing many costs as much as showing one.
+    """Profile tuples that the router has not been shown yet: showing many costs as much as showing a single tuple.
 
     >>> from thalweg.ordering import AGreedy
     >>> router, unseen = ClassRouter(lambda order: AGreedy(2, order=order), ["kind"]), UnseenTuples()
@@ -270,7 +270,7 @@ class SmallestClass:
         self._rows = 0
 
     def rows(self, router: ClassRouter, costs: Floats, call_costs: Floats) -> int:
-        """The estimate, made anew whenever the router has learnt something."""
+        """The estimate, made anew whenever the router has learnt from profile tuples."""
         if self._seen != router.seen:
             self._seen, self._rows = router.seen, 0
             shares = router.payoff.shares()

@@ -40,16 +40,16 @@ def pruned_operators(selectivities: ArrayLike, costs: ArrayLike) -> dict[int, st
 def pruned_attribute(
     codes: Integers, numbers: Floats, *, width: float = 0.0, values: int = 64, support: int = 20
 ) -> str | None:
-    """Why a sample of an attribute's values, in order of arrival, makes it no candidate; None if it is one.
+    """Why an attribute is no candidate, by a sample of its values in order of arrival; None if it is a candidate.
 
     Parameters
     ----------
     codes, numbers
-        What `thalweg.routing.partition` makes of the values.
+        The codes and numbers that `thalweg.routing.partition` makes of the values.
     width
         Bytes of an average value.
     values, support
-        How many values may have a class of their own, and how often one must occur for it.
+        How many values may have a class of their own, and how often a value must occur for it.
 
     >>> pruned_attribute(np.zeros(100, np.int64), np.full(100, np.nan))
     'constant'

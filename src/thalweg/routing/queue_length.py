@@ -21,5 +21,5 @@ class QueueLength(Router):
     name: ClassVar[str] = "queue-length"
 
     def merits(self, contents: Integers, queues: Floats) -> Floats:
-        """The shorter the better; equal ones as it happens."""
+        """The shorter the queue, the better; chance decides between equal queues."""
         return -queues - 0.5 * self.random.random((len(contents), self.operators))

@@ -1,8 +1,8 @@
-"""What every router is: it sends each tuple to operator after operator until an operator drops it.
+"""The base class of all routers: a router sends each tuple to operator after operator until an operator drops it.
 
-A router sees of a tuple its *content*, the partition of each attribute's value, and of the operators what became of
-tuples that were sent there. A tuple-at-a-time engine asks for the `next` operator, with queue lengths if it has queues;
-a batch engine asks for whole `orders`, and shows the outcome of a batch at once. (content-based-routing-2004)
+A router sees of a tuple its *content*, the partition of each attribute's value, and of an operator how many tuples it
+passed. A tuple-at-a-time engine asks for the `next` operator, with queue lengths if it has queues; a batch engine asks
+for whole `orders`, and shows the outcome of a batch at once. (content-based-routing-2004)
 
 The paper routes to the operator with the *minimum* of (1 - selectivity) / cost, which is a slip: the greatest is best.
 """
@@ -20,7 +20,7 @@ from thalweg.ordering.types import Booleans, Floats, Integers
 
 UNKNOWN = 0.5  # the selectivity of an operator of which nothing is known
 LEAST = 1e-3  # no merit is smaller: also an operator that passes everything has to see the tuple some time
-HALVE_AFTER = 2000  # outcomes of an operator after which older ones count half
+HALVE_AFTER = 2000  # outcomes of an operator after which older outcomes count half
 
 
 class Router(ABC):
@@ -33,7 +33,7 @@ class Router(ABC):
     parts
         How many partitions each attribute has; none for routers that do not look at content.
     costs
-        What a tuple costs in each operator, in any one unit; 1 by default.
+        The cost of a tuple in each operator, all in the same unit; 1 by default.
     seed
         Seed of every random choice.
     """
@@ -47,14 +47,14 @@ class Router(ABC):
         if operators < 1:
             raise ValueError(f"a router needs at least 1 operator, not {operators}")
         if any(number < 1 for number in parts):
-            raise ValueError(f"parts are counts of at least 1, one an attribute, not {list(parts)}")
+            raise ValueError(f"parts are counts of at least 1, one for each attribute, not {list(parts)}")
         self.costs = np.ones(operators) if costs is None else np.array(costs, np.float64)
         if self.costs.shape != (operators,) or not (self.costs > 0).all():
-            raise ValueError(f"costs are {operators} positive numbers, one an operator, not {costs!r}")
+            raise ValueError(f"costs are {operators} positive numbers, one for each operator, not {costs!r}")
         self.operators = operators
         self.parts = tuple(parts)
-        self.seen = np.zeros(operators)  # tuples that each operator saw, older ones counting less
-        self.passed = np.zeros(operators)  # and those that it passed
+        self.seen = np.zeros(operators)  # tuples that each operator saw, older tuples counting less
+        self.passed = np.zeros(operators)  # and the tuples that it passed
         self.random = np.random.default_rng(seed)
 
     @property
@@ -73,7 +73,7 @@ class Router(ABC):
         """How good each operator is for each tuple: a row for each row of contents."""
 
     def next(self, waiting: Sequence[int], content: Sequence[int] = (), queues: Sequence[float] = ()) -> int:
-        """The operator to send one tuple to, among those that it still has to see."""
+        """The operator to send a tuple to, among the operators that still have to see it."""
         lengths = np.array(queues, np.float64) if len(queues) else np.zeros(self.operators)
         merits = self.merits(np.array([content], np.int64), lengths)[0, list(waiting)]
         if not self.is_lottery:
@@ -82,7 +82,7 @@ class Router(ABC):
         return waiting[int(np.searchsorted(chances, self.random.random() * chances[-1], side="right"))]
 
     def orders(self, contents: ArrayLike) -> Integers:
-        """The orders in which tuples, with nobody waiting anywhere, visit the operators: a row each."""
+        """The orders in which tuples visit the operators while all queues are empty: a row for each tuple."""
         rows = np.asarray(contents, np.int64)
         merits = self.merits(rows, np.zeros(self.operators))
         if self.is_lottery:  # drawing one after the other without replacement, all at once
@@ -91,14 +91,14 @@ class Router(ABC):
         return np.argsort(-merits, axis=1, kind="stable")
 
     def observe(self, orders: Integers, calls: Integers, dropped: Booleans, contents: ArrayLike) -> None:
-        """Learn what became of a batch: how many operators of its order each tuple saw, and if the last dropped it."""
+        """Learn the outcome of a batch: how many operators of its order saw each tuple, and if the last dropped it."""
         visited = np.arange(self.operators) < calls[:, None]
         seen = np.bincount(orders[visited], minlength=self.operators)
         last = orders[np.arange(calls.size), np.maximum(calls - 1, 0)][dropped]
         self.count(seen, seen - np.bincount(last, minlength=self.operators))
 
     def note(self, operator: int, passed: float, content: Sequence[int] = ()) -> None:
-        """Learn what became of one tuple in one operator: how many tuples came out."""
+        """Learn the outcome of one tuple in one operator: how many tuples came out."""
         self.seen[operator] += 1.0
         self.passed[operator] += passed
         if self.seen[operator] > HALVE_AFTER:
@@ -108,20 +108,20 @@ class Router(ABC):
         """Note that a tuple has been sent to an operator, and may wait there."""
 
     def count(self, seen: ArrayLike, passed: ArrayLike) -> None:
-        """Add to what each operator saw and passed."""
+        """Add to the tuples that each operator saw and passed."""
         self.seen += np.asarray(seen, np.float64)
         self.passed += np.asarray(passed, np.float64)
         self._forget()
 
     def _forget(self) -> None:
-        """Halve the counts of operators that saw many tuples, so that they follow what changes."""
+        """Halve the counts of operators that saw many tuples, so that they follow changes."""
         many = self.seen > HALVE_AFTER
         self.seen[many] /= 2.0
         self.passed[many] /= 2.0
 
 
 def calls_of(orders: Integers, masks: Integers) -> tuple[Integers, Booleans]:
-    """How many operators each tuple sees in its order until one drops it (bits of its mask), and whether one does.
+    """How many operators of its order see each tuple until it is dropped (bits of its mask), and whether it is.
 
     >>> calls, dropped = calls_of(np.array([[1, 0], [0, 1]]), np.array([0b10, 0b00]))
     >>> calls.tolist(), dropped.tolist()

@@ -1,4 +1,4 @@
-"""What a class router knows, as bytes: a JSON text, an Arrow table of the sample, and the profile of each policy.
+"""The state of a class router as bytes: a JSON text, an Arrow table of the sample, and the profile of each policy.
 
 Everything is checked before a router is made of it. Content that Thalweg does not write is a `SavedStateError`.
 """
@@ -51,7 +51,7 @@ EVENT_FIELDS = {"profile_tuples": int, "what": str, "attributes": list, "why": s
 
 @dataclass(frozen=True)
 class SavedRouter:
-    """What a class router knows, apart from what the query says anyway."""
+    """The state of a class router, apart from the policies and the detector, which the query gives."""
 
     attributes: tuple[str, ...]
     filters: int
@@ -93,7 +93,7 @@ class SavedRouter:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> SavedRouter:
-        """What `to_bytes` wrote, or a `SavedStateError`."""
+        """The state that `to_bytes` wrote, or a `SavedStateError`."""
         parts = unseal(KIND, VERSION, data)
         if len(parts) < 3:  # noqa: PLR2004 - there is always an overall policy
             raise odd(KIND, f"{len(parts)} parts")

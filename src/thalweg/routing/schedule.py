@@ -47,7 +47,7 @@ class LookSchedule:
         self.seen += tuples
 
     def looked(self, sample_size: int, *, is_promising: bool) -> None:
-        """Plan the next look, after one in which some candidate was promising or none was."""
+        """Plan the next look, after a look at a sample of this size with or without a promising candidate."""
         if sample_size < self.window:  # while it grows, each look sees half as much again, or twice
             self.due = self.seen + (sample_size // 2 if is_promising else sample_size)
         else:

@@ -1,4 +1,4 @@
-"""The search for a classifier: the sample it is chosen from, what each candidate would save, and when to look again."""
+"""The search for a classifier: the sample it is chosen from, the saving of each candidate, and when to look again."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ClassifierSearch:
         self.schedule.count(masks.size)
 
     def take_sample(self, other: ClassifierSample) -> None:
-        """Choose from another process's sample if it is larger; it may hold the tuples of this one already."""
+        """Choose from another process's sample if it is larger; it may hold the tuples of this sample already."""
         if len(other) > len(self.sample):
             self.sample.keep(0)
             self.sample.insert(other.masks, other.codes, other.numbers)
@@ -59,7 +59,7 @@ class ClassifierSearch:
     def look(
         self, costs: Floats, required: Integers, payoff: Payoff, current: Classifier | None
     ) -> tuple[Classifier, Estimate] | None:
-        """The classifier to use from now on, with what it is expected to save; None to go on as before."""
+        """The classifier to use from now on, with its expected saving; None to go on as before."""
         since_change = self.schedule.seen - self.schedule.changed
         candidates = self._candidates(self.sample, costs, required)
         best = candidates.best(payoff.worth)
@@ -74,7 +74,7 @@ class ClassifierSearch:
         return None if chosen is None else (candidates.chooser.fit(chosen.cells), chosen)
 
     def plan_next_look(self, payoff: Payoff) -> None:
-        """Say when to look again, after a look and what came of it."""
+        """Decide when to look again, by the outcome of the last look."""
         least = payoff.least() + payoff.price
         is_promising = any(estimate.saving > least for estimate in self.estimates)
         self.schedule.looked(len(self.sample), is_promising=is_promising)
@@ -95,7 +95,7 @@ class ClassifierSearch:
 def _choose(
     candidates: Candidates, best: Estimate | None, payoff: Payoff, current: Classifier | None
 ) -> Estimate | None:
-    """The best candidate if it surely saves more than the current one, or the current one if it is out of date."""
+    """The best candidate if it surely saves more than the current classifier, or the latter if it is out of date."""
     in_use = next((estimate for estimate in candidates.estimates if estimate.cells.are_of(current)), None)
     if best is not None and (in_use is None or surely(best.savings - in_use.savings, SURE) > 0):
         return best

@@ -27,5 +27,5 @@ class Selectivity(Router):
     is_lottery: ClassVar[bool] = True
 
     def merits(self, contents: Integers, queues: Floats) -> Floats:
-        """One over the selectivity."""
+        """The inverse of the selectivity."""
         return np.tile(1.0 / self.selectivities, (len(contents), 1))

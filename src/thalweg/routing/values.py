@@ -1,4 +1,4 @@
-"""The values behind codes: what the classes of a classifier are, for people and for plans.
+"""The values behind codes: they say, for people and for plans, of which rows the classes of a classifier consist.
 
 Routing itself needs none of them. They are collected, a bounded number for each attribute of the classifier in use,
 from the profile tuples that come after it was chosen.
@@ -22,7 +22,7 @@ MOST_LETTERS = 60  # of a value as text
 
 
 class Range(NamedTuple):
-    """Numbers from `low` on and below `high`; None where there is no such end, and twice for what is no number."""
+    """Numbers from `low` on and below `high`; None where there is no such end. Two None: values that are no numbers."""
 
     low: float | None
     high: float | None

@@ -1,4 +1,4 @@
-"""`tw.explain`: what runs, in which order and why, and when it last changed."""
+"""`tw.explain`: the orders that run, the reasons for them, and when they last changed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KINDS = ("where", "join", "session")
 
 @dataclass(frozen=True)
 class Explanation:
-    """What `tw.explain` found; prints as text, and `to_dict` gives the same as plain values."""
+    """The answer of `tw.explain`; prints as text, and `to_dict` gives the same as plain values."""
 
     wheres: tuple[dict[str, Any], ...]
     joins: tuple[dict[str, Any], ...]
@@ -34,9 +34,9 @@ class Explanation:
 
 
 def explain(what: Any) -> Explanation:  # noqa: ANN401 - a DataFrame, a streaming query, a driven stream or a session
-    """What runs in which order and why: of a DataFrame that came through `tw.where` or `tw.join`, or of a query on it.
+    """Explain a DataFrame that `tw.where` or `tw.join` returned, or a query on it: which order runs, and why.
 
-    Workers report when a task ends, so a DataFrame that has not run yet shows only what is planned.
+    Workers report when a task ends, so a DataFrame that has not run yet shows only its plan.
     """
     own = vars(what).get("thalweg_run") if hasattr(what, "__dict__") else None
     found = [own] if own is not None else runs.find(keys_in_plan(what))

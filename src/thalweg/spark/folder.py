@@ -1,4 +1,4 @@
-"""A folder of small files that a driver and its workers share: what a query has learnt, stored keys, reports.
+"""A folder of small files that a driver and its workers share: learnt state of queries, stored keys, reports.
 
 Each file is written whole or not at all, and may be on any file system that Arrow knows.
 """
@@ -36,7 +36,7 @@ class StateFolder:
 
     def write(self, name: str, content: bytes) -> None:
         """Write one file, whole or not at all."""
-        scratch_name = f".{name}.{uuid.uuid4().hex[:8]}.tmp"  # another one for each thread and process
+        scratch_name = f".{name}.{uuid.uuid4().hex[:8]}.tmp"  # another name for each thread and process
         if self._is_local:
             self._local.mkdir(parents=True, exist_ok=True)
             scratch_file = self._local / scratch_name
@@ -102,7 +102,7 @@ class StateFolder:
                 continue
 
     def subfolder(self, name: str) -> StateFolder:
-        """A folder within this one."""
+        """A folder within this folder."""
         return StateFolder(f"{self.url.rstrip('/')}/{name}")
 
     def _read(self, name: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Feeds what `tw.explain` knows of running streams to a function, micro-batch by micro-batch."""
+"""Feeds the explanation (`tw.explain`) of running streams to a function, micro-batch by micro-batch."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class Metrics(StreamingQueryListener):
         spark.streams.addListener(self)
 
     def close(self) -> None:
-        """Stop listening, when what has happened so far is told; raise the function's first error, if there was one."""
+        """Stop listening, once the function has had all micro-batches so far; raise its first error, if it had any."""
         if hasattr(self._spark, "_jsparkSession"):  # Connect delivers events in its own time
-            with contextlib.suppress(Exception):  # what Spark has not delivered by then is lost with it
+            with contextlib.suppress(Exception):  # events that Spark has not delivered by then are lost with it
                 self._spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(DRAIN_MILLISECONDS)  # noqa: SLF001
         self._spark.streams.removeListener(self)
         self._worker.shutdown()
@@ -60,7 +60,7 @@ class Metrics(StreamingQueryListener):
             raise self.errors[0]
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
-        """Look into the query's plan now: a short one is gone when its first progress is told."""
+        """Look into the query's plan now: a short query is gone when its first progress is told."""
         self._submit(self._find, str(event.id))
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name

@@ -1,12 +1,14 @@
 """The text of a plan, without printing it, and the keys of runs in it.
 
-PySpark's `explain` prints; whoever redirects the standard output to catch that takes it from all other threads.
+PySpark's `explain` prints, and redirecting the standard output to catch the text would take it from all other threads.
 """
 
 from __future__ import annotations
 
 import re
 from typing import Any
+
+from thalweg.spark.jvm import java_class
 
 KEY_IN_PLAN = re.compile(r"thalweg[:_]([0-9a-f]{12})")
 
@@ -17,13 +19,14 @@ def keys_in_plan(explained: Any) -> list[str]:  # noqa: ANN401 - a DataFrame or 
 
 
 def plan_text(explained: Any, mode: str = "extended") -> str:  # noqa: ANN401 - as above
-    """The plan of a DataFrame or of a streaming query; the mode is one of those of `DataFrame.explain`."""
+    """The plan of a DataFrame or of a streaming query; the mode is a mode of `DataFrame.explain`."""
     own = vars(explained) if hasattr(explained, "__dict__") else {}  # a Connect DataFrame takes any name for a column's
     if "_jdf" in own:  # a classic DataFrame
         execution = explained._jdf.queryExecution()  # noqa: SLF001 - Spark prints, or tells nothing
-        return str(explained.sparkSession.sparkContext._jvm.PythonSQLUtils.explainString(execution, mode))  # noqa: SLF001
+        utilities = java_class(explained.sparkSession._jvm, "org.apache.spark.sql.api.python.PythonSQLUtils")  # noqa: SLF001
+        return str(utilities.explainString(execution, mode))
     if "_jsq" in own:  # a classic streaming query
-        # Before the first micro-batch there is no physical plan; the analysed one is there from the start.
+        # Before the first micro-batch there is no physical plan; the analysed plan is there from the start.
         return f"{explained._jsq.streamingQuery().analyzedPlan()}\n{explained._jsq.explainInternal(True)}"  # noqa: SLF001, FBT003
     if hasattr(type(explained), "_explain_string"):  # a Connect DataFrame
         return str(explained._explain_string(mode=mode))  # noqa: SLF001 - as above

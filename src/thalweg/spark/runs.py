@@ -1,4 +1,4 @@
-"""What runs: one registry of all that this program has started, from which explain and metrics read.
+"""The registry of runs: all that this program has started, from which explain and metrics read.
 
 Every `tw.where`, `tw.stream`, `tw.join` and `tw.Session` has a key and records its run under it. The keys that stand in
 a plan lead back to the runs. Runs are found by key alone: names of predicates or queries may occur twice.
@@ -17,13 +17,13 @@ KEY_DIGITS = 12
 
 
 class Run(Protocol):
-    """What the registry holds."""
+    """A run in the registry: filters, a join or a session."""
 
     kind: ClassVar[str]  # "where", "join" or "session"
 
     @property
     def key(self) -> str:
-        """What the run is called in plans."""
+        """The name of the run in plans."""
         ...
 
     def describe(self) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def new_key() -> str:
 
 
 def record(run: Run) -> None:
-    """Remember a run, and forget the oldest one if there are too many."""
+    """Remember a run, and forget the oldest run if there are too many."""
     with _lock:
         _keep(_runs, run.key, run)
 
@@ -58,13 +58,13 @@ def find(keys: Sequence[str]) -> list[Run]:
 
 
 def attach(query_id: str, run: Run) -> None:
-    """Note that a streaming query runs what the run describes, although its plan does not say so."""
+    """Note that a streaming query is driven by a run, although its plan does not say so."""
     with _lock:
         _keep(_of_queries, query_id, run)
 
 
 def attached_to(query_id: str) -> Run | None:
-    """The run that drives a streaming query, if one does."""
+    """The run that drives a streaming query, if any does."""
     with _lock:
         return _of_queries.get(query_id)
 

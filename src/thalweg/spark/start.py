@@ -1,7 +1,7 @@
 """Starts Spark, or joins the Spark that is already there.
 
-Knows where a user may have said which Spark to use, and what keeps a small local one small and quiet.
-Must not know what runs on it. Imports pyspark only inside functions, so that the command line starts fast.
+Knows where a user may have said which Spark to use, and the settings that keep a local Spark small and quiet.
+Must not know the programs that run on it. Imports pyspark only inside functions, so that the command line starts fast.
 """
 
 import os
@@ -27,7 +27,7 @@ Conf = bool | float | int | str | None
 
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
-# The JVM prints this before any logging is configured, whatever is set.
+# The JVM prints this before any logging is configured; no setting prevents it.
 UNAVOIDABLE = b"WARNING: Using incubator modules: jdk.incubator.vector"
 
 CONNECT_PORT = 15002
@@ -55,11 +55,11 @@ class NoSparkError(RuntimeError):
 def local_session(
     app_name: str = "thalweg", cores: int = 2, *, master: str | None = None, **conf: Conf
 ) -> "SparkSession":
-    """The active Spark session; else one where the user's settings say; else a small quiet local one.
+    """The active Spark session; else a session where the user's settings say; else a small quiet local session.
 
     `master` is a Spark master, or `sc://...` for Connect. Without it, `SPARK_REMOTE`, `spark-submit`,
     `PYSPARK_SUBMIT_ARGS` and `spark-defaults.conf` are followed. `conf` comes before the user's defaults,
-    and those before ours.
+    and the user's defaults before ours.
 
     >>> local_session(cores=2).range(3).count()  # doctest: +SKIP
     3
@@ -95,14 +95,14 @@ def local_session(
             raise
         raise NoSparkError(
             "Java did not start Spark; its own message is above. Spark needs a full JDK, 17 or later: "
-            "set JAVA_HOME to one, or run `make java`."
+            "set JAVA_HOME to a JDK, or run `make java`."
         ) from None
 
 
 def user_defaults(environment: Mapping[str, str]) -> dict[str, str]:
-    """What the user's environment and `spark-defaults.conf` say.
+    """The settings in the user's environment and in `spark-defaults.conf`.
 
-    Spark reads them too, but puts what a program sets before them, so ours would hide the user's.
+    Spark reads them too, but puts the settings of a program before them, so ours would hide the user's.
 
     >>> user_defaults({"PYSPARK_SUBMIT_ARGS": "--master spark://host:7077 pyspark-shell"})
     {'spark.master': 'spark://host:7077'}
@@ -135,7 +135,7 @@ def _require_java() -> None:
 
 
 def _require_server(place: str) -> None:
-    """Fail at once where nobody listens; PySpark itself would try again for ten minutes."""
+    """Fail at once where no server listens; PySpark itself would try again for ten minutes."""
     address = urlsplit(place)
     try:
         socket.create_connection((address.hostname, address.port or CONNECT_PORT), CONNECT_SECONDS).close()

@@ -1,9 +1,9 @@
-"""Columns as 64-bit numbers: the one way from Arrow values of any plain type to words that are compared and hashed.
+"""Columns as 64-bit numbers: the only way from Arrow values of any plain type to words that are compared and hashed.
 
 Values of a fixed width become words that are equal exactly where the values are: NaN equals NaN and -0.0 equals 0.0, as
 in Spark's joins. Text and bytes become words too if they are short (`byte_words`), or one hash each (`hash_bytes`).
 `codes` gives one number for each value of any type, and `is_exact` says for which types equal numbers prove equal
-values. What stands where a value is NULL is not defined. Knows Arrow and NumPy alone.
+values. The number of a NULL is not defined. Knows Arrow and NumPy alone.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Words: TypeAlias = NDArray[np.uint64]
 WORD_BYTES = 8
 WORD_BITS = 64
 ALL_BITS = (1 << WORD_BITS) - 1
-FEW = 32  # values that are hashed together, whatever their length, and not word by word
+FEW = 32  # values that are hashed together, however long they are, and not word by word
 SHORT_DECIMAL = 18  # digits that fit into 64 bits
 
-# Odd, hence multiplying by it loses nothing; its bits are those of the golden ratio (Knuth, TAOCP 3, section 6.4).
+# Odd, hence multiplying by it loses nothing; its bits are the golden ratio's (Knuth, TAOCP 3, section 6.4).
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 # Which bytes of a little-endian word belong to a value that has 0..8 bytes left.
 TAIL = np.array([(1 << 8 * count) - 1 for count in range(WORD_BYTES + 1)], np.uint64)
@@ -74,7 +74,7 @@ def fixed_words(column: pa.Array) -> list[Words]:
     kind = column.type
     if pa.types.is_floating(kind):
         numbers = _buffer(column.cast(pa.float64()), np.float64) + 0.0  # -0.0 becomes 0.0
-        numbers[np.isnan(numbers)] = np.nan  # one NaN of many
+        numbers[np.isnan(numbers)] = np.nan  # the many bit patterns of NaN become the same
         return [numbers.view(np.uint64)]
     if pa.types.is_decimal(kind):
         if kind.bit_width < WORD_BITS:

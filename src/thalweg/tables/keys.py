@@ -1,4 +1,4 @@
-"""The keys of a stored table, ready to be looked up batch by batch: what `tw.lookup` probes.
+"""The keys of a stored table, ready to be looked up batch by batch by `tw.lookup`.
 
 `pyarrow.compute.is_in` hashes all keys anew at each call, which does not pay for a small batch against many keys. Here
 every key is hashed once, to 64 bits; the hashes are sorted, and a table of their leading bits says where to search. A

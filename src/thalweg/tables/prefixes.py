@@ -1,4 +1,4 @@
-"""The prefixes of a stored table, ready for longest-prefix match: what `tw.prefix_match` probes.
+"""The prefixes of a stored table, ready for the longest-prefix match of `tw.prefix_match`.
 
 IP prefixes cut the line of all addresses into ranges, each with the longest prefix that covers it: one search in the
 sorted ranges answers for a whole batch. String prefixes are looked up as keys, from the longest length to the shortest.
@@ -157,9 +157,8 @@ class _Ranges:
         first, end = np.searchsorted(bounds, starts), np.searchsorted(bounds, nexts)
         end[(next_high == 0) & (next_low == 0)] = bounds.size  # past the last address it starts from 0 again
         self._longest = np.full(bounds.size + 1, -1)
-        for length in np.unique(
-            lengths
-        ):  # longer prefixes over shorter prefixes; prefixes of one length do not overlap
+        # Longer prefixes overwrite shorter prefixes; prefixes of the same length do not overlap.
+        for length in np.unique(lengths):
             chosen = np.flatnonzero(lengths == length)
             counts = end[chosen] - first[chosen]
             steps = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -215,7 +214,7 @@ def _malformed(texts: pa.StringArray) -> KeyTableError:
 
 
 def _remedy(text: str) -> str | None:
-    """What to write instead of a prefix, None where it is right."""
+    """The text to write instead of a prefix, None where it is right."""
     try:
         network = ipaddress.ip_network(text, strict=False)
     except ValueError:

@@ -40,7 +40,7 @@ def cycle() -> list[Any]:
 CASES: tuple[tuple[Callable[[Any], object], type[Exception], str], ...] = (
     (lambda df: tw.where(df, udf_object()), TypeError, r"is a Spark UDF: pass the Column that it gives, tw\.where"),
     (lambda _: tw.predicate(udf_object(), on="a"), TypeError, r"write tw\.predicate\(the_udf\.func"),
-    (lambda df: tw.where(df.toPandas(), "a > 1"), TypeError, r"one of pandas: write spark\.createDataFrame\(df\)"),
+    (lambda df: tw.where(df.toPandas(), "a > 1"), TypeError, r"a pandas DataFrame: write spark\.createDataFrame\(df\)"),
     (lambda _: tw.lookup([1, 2], on="a"), TypeError, r"not a list: write pa\.table\("),
     (
         lambda _: tw.lookup("keys.csv", on="a"),

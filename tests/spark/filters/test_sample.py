@@ -142,7 +142,7 @@ def test_a_sample_says_what_each_condition_does(plain: DataFrame) -> None:
     assert sampled.codes[:, 1].tolist() == [2 if number == 7 else int(number > 5) for number in ids]
     assert sampled.codes[:, 2].tolist() == [-1 if number == 9 else 1 for number in ids]
     assert (sampled.seconds > 0).all()
-    assert sampled.where_from == "of the first ones of every partition"
+    assert sampled.where_from == "from the first rows of every partition"
 
 
 def test_a_large_input_is_sampled_at_its_front(plain: DataFrame) -> None:

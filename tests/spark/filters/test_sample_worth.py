@@ -52,7 +52,7 @@ def test_two_slow_steps_are_a_choice(spark: SparkSession, predicates: tuple[Any,
 
 
 def test_a_short_job_is_not_sampled(spark: SparkSession) -> None:
-    for rows, reason in ((SMALL, "the input is too small for one"), (LARGE, None)):
+    for rows, reason in ((SMALL, "the input is too small for a sample"), (LARGE, None)):
         frame = texts(spark, rows)
         assert reason_against_sample(asked(frame, *SLOW), frame) == reason
 
@@ -60,7 +60,7 @@ def test_a_short_job_is_not_sampled(spark: SparkSession) -> None:
 def test_cheap_conditions_leave_less_to_do(spark: SparkSession) -> None:
     frame = texts(spark, LARGE)
     cheap = [f"a <> {number}" for number in range(10)]
-    assert reason_against_sample(asked(frame, *SLOW, *cheap), frame) == "the input is too small for one"
+    assert reason_against_sample(asked(frame, *SLOW, *cheap), frame) == "the input is too small for a sample"
 
 
 @pytest.mark.parametrize(("seconds", "reason"), [(0, None), (1e12, "the Python predicates take too little time")])
@@ -78,4 +78,4 @@ def test_classes_are_looked_for_where_python_takes_time(
 def test_few_rows_have_no_classes(spark: SparkSession) -> None:
     frame = texts(spark, SMALL)
     query = asked(frame, *(tw.predicate(thirds, on=column, takes="numpy") for column in ("id", "a")), route_by="auto")
-    assert reason_against_sample(query, frame) == "the input is too small for one"
+    assert reason_against_sample(query, frame) == "the input is too small for a sample"

@@ -466,3 +466,11 @@ def test_any_query_for_a_while(rocks: SparkSession, tmp_path: Path) -> None:
     while time.monotonic() < begun + LONG_SECONDS:
         seed += 1
         check_any_query(rocks, tmp_path / str(seed), seed)
+
+
+def test_structs_with_any_names_of_fields(spark: SparkSession) -> None:
+    rows = spark.createDataFrame([(1, 0)], "k int, t int").selectExpr(
+        "k", "timestamp_seconds(t) AS ts", "named_struct('a b', k, 'c:d', 'x') AS `odd name`"
+    )
+    joined = tw.join({"l": rows, "r": rows}, "l.k = r.k", "1 minute", "ts", select=["l.`odd name` AS s"])
+    assert [row["s"].asDict() for row in joined.collect()] == [{"a b": 1, "c:d": "x"}]

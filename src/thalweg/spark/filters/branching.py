@@ -33,7 +33,7 @@ FRACTIONS = ("float", "double")
 
 @dataclass(frozen=True)
 class Branching:
-    """What a sample says of branches for some conditions, and the branches if they pay."""
+    """The evidence of a sample about branches for some conditions, and the branches if they pay."""
 
     conditions: tuple[int, ...]  # the numbers of the predicates
     branches: Branches | None
@@ -49,7 +49,7 @@ class Branching:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any], attributes: Sequence[str]) -> Branching:
-        """What `to_dict` gave, for a query with these attributes; checked."""
+        """The branching that `to_dict` gave, for a query with these attributes; checked."""
         conditions, branches = tuple(saved["conditions"]), saved["branches"]
         found = None if branches is None else Branches.from_dict(branches, len(conditions), attributes)
         return cls(conditions, found, dict(saved["considered"]))
@@ -58,7 +58,7 @@ class Branching:
 def branched(
     branches: Branches, types: Mapping[str, Any], conditions: Sequence[Column], overall: Sequence[int]
 ) -> Column:
-    """The conjunction of conditions in the order of each row's class; types are those of the attributes."""
+    """The conjunction of conditions in the order of each row's class; `types` are the attributes' types."""
     from pyspark.sql import functions as f
 
     def in_order(order: Sequence[int]) -> Column:
@@ -67,8 +67,8 @@ def branched(
     case: Any = f
     for branch in branches.branches:
         is_of = _is_of(branch, branches.attributes, types)
-        # Which is true here. Without it all branches would be the same to Spark, which knows that AND commutes, and it
-        # would keep one of them.
+        # `is_of` is true here. Without it all branches would be the same to Spark, which knows that AND commutes, and
+        # it would keep only one of them.
         case = case.when(is_of, in_order(branch.order) & is_of)
     column: Column = case.otherwise(in_order(overall))
     return column
@@ -80,10 +80,10 @@ def branchings_of(
     judged: tuple[Integers, Floats],
     values: Mapping[str, pa.Array],
 ) -> tuple[Branching, ...]:
-    """What a sample says of branches for the conditions of each stage.
+    """The evidence of a sample about branches for the conditions of each stage.
 
     Cheap conditions stay ahead of all branches: there is little to save, and Spark may hand them to the data's source.
-    `judged` are drop masks and costs of all predicates; values are those of columns that may tell classes apart.
+    `judged` are drop masks and costs of all predicates; `values` belong to the columns that may tell classes apart.
     """
     types = query.routes.types if query.routes is not None else {}
     untold = {name: reason for name, kind in types.items() if (reason := untestable(kind))}
@@ -144,7 +144,7 @@ def _test(name: str, kind: Any, test: Test) -> Column:  # noqa: ANN401 - a Spark
     if test[0] == "is":
         return column.isNull() if test[1] is None else f.isnan(column)
     low, high = test[1:]
-    if low is None and high is None:  # what is no number
+    if low is None and high is None:  # values that are no numbers
         return column.isNull() | f.isnan(column) if kind.typeName() in FRACTIONS else column.isNull()
     above, below = f.lit(low) <= column, column < f.lit(high)
     return below if low is None else above if high is None else above & below

@@ -1,4 +1,4 @@
-"""Reads from Spark's analysis what is known of a condition before it runs: errors, cost, determinism and columns."""
+"""Reads facts about a condition from Spark's analysis, before it runs: errors, cost, determinism and columns."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from thalweg.spark.filters.harmless import CLOCKS, Node, Prover
+from thalweg.spark.jvm import java_class
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -36,7 +37,7 @@ SEPARATOR = "\0"  # occurs in no name
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a condition without running it."""
+    """Facts about a condition that are known without running it."""
 
     safe: bool  # it cannot raise, on any row of any data of these types, under the session's settings
     cheap: bool  # it takes nanoseconds: comparisons of columns and constants
@@ -46,7 +47,7 @@ class Facts:
 
 
 def facts_of(frame: DataFrame, conditions: Sequence[Column]) -> list[Facts]:
-    """What is known of conditions on a DataFrame. Spark refuses conditions that it cannot analyse."""
+    """The facts about conditions on a DataFrame. Spark refuses conditions that it cannot analyse."""
     if not conditions:
         return []
     filtered = frame.where(reduce(operator.and_, conditions))
@@ -92,6 +93,9 @@ class Catalyst:
         found = self.root.apply(node.number)
         return found if found is not None and found.getClass().getSimpleName() == node.kind else None
 
+    def _class(self, name: str) -> Any:  # noqa: ANN401 - a class of the JVM
+        return java_class(self.jvm, f"org.apache.spark.sql.catalyst.{name}")
+
     def property_of(self, node: Node, name: str) -> str | None:
         """The text of a property that the tree leaves out."""
         from py4j.protocol import Py4JError
@@ -108,15 +112,14 @@ class Catalyst:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        packages = self.jvm.org.apache.spark.sql.catalyst
         try:
             expression = self.expression(node)
             if expression is None:
                 return None
-            plan = packages.plans.logical.Filter(expression, packages.plans.logical.OneRowRelation())
+            plan = self._class("plans.logical.Filter")(expression, self._class("plans.logical.OneRowRelation")())
             with _errors_not_logged():
-                for rule in (packages.optimizer.ReplaceExpressions, packages.optimizer.ConstantFolding):
-                    plan = rule.apply(plan)
+                for rule in ("ReplaceExpressions", "ConstantFolding"):
+                    plan = self._class(f"optimizer.{rule}").apply(plan)
             return tree_of(plan.condition().toJSON())
         except (Py4JError, PySparkException, TypeError):  # a missing class is a package, which cannot be called
             return None
@@ -127,7 +130,7 @@ def _errors_not_logged() -> Iterator[None]:
     """Keep PySpark from writing a page to the standard error for an error that is expected."""
     from pyspark.logger import PySparkLogger
 
-    logger = PySparkLogger.getLogger(ERROR_LOGGER)  # which has to be one of PySpark's own class
+    logger = PySparkLogger.getLogger(ERROR_LOGGER)  # PySpark needs a logger of its own class
     before, logger.disabled = logger.disabled, True
     try:
         yield
@@ -142,7 +145,7 @@ def tree_of(text: str) -> Node:
     'Literal'
     """
     listed = json.loads(text)
-    trees: list[Node] = []  # of what follows in the list, the next one last
+    trees: list[Node] = []  # of the nodes that follow in the list, the next tree last
     for number in range(len(listed) - 1, -1, -1):
         fields = listed[number]
         children = tuple(trees.pop() for _ in range(fields["num-children"]))

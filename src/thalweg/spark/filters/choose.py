@@ -24,7 +24,7 @@ ATTEMPT_SECONDS = 100e-9  # that attempting a condition takes more than evaluati
 
 
 def choose(query: FilterQuery, evidence: Evidence | None, before: Sequence[int] = ()) -> FilterPlan:
-    """The plan that the evidence calls for; without any, what is surely cheap comes first and Python last.
+    """The plan that the evidence calls for; without evidence, cheap conditions come first and Python last.
 
     `before` is the order that runs at present, which the policy goes on from.
     """
@@ -57,7 +57,7 @@ def order_by(query: FilterQuery, profile: Profile, before: Sequence[int] = ()) -
 
 
 def runs_strictly(query: FilterQuery, order: Sequence[int]) -> bool:
-    """Whether the last predicate is the only one that may raise: it runs as written, as nothing can reject its rows."""
+    """Whether only the last predicate may raise: it runs as written, as no later predicate can reject its rows."""
     raising = [number for number, form in enumerate(query.forms) if form.may_raise]
     return query.on_error == "raise" and raising == [order[-1]]
 

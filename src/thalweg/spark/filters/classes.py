@@ -1,4 +1,4 @@
-"""What `tw.explain` says of classes: which columns were considered, which classes there are, and what they save."""
+"""The explanation of classes for `tw.explain`: the columns that were considered, the classes, and their saving."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _in_python(reports: Sequence[WorkerReport]) -> dict[str, Any]:
 
 
 def _in_spark(run: FilterRun, branching: Branching) -> dict[str, Any]:
-    """The branches of some conditions, and what the sample said of them."""
+    """The branches of some conditions, and their evidence in the sample."""
     considered, branches = branching.considered, branching.branches
     names = [run.query.names[number] for number in branching.conditions]
     overall = [run.query.names[number] for number in run.plan.order if number in branching.conditions]

@@ -1,8 +1,8 @@
 """Conditions that Spark evaluates, in forms that keep their errors for the rows that no other predicate rejects.
 
-Spark keeps the written order of a conjunction, so whoever reorders it answers for the errors: a condition may raise on
-rows that used to be rejected before they reached it. Where it might, it is *attempted*: evaluated in a form that cannot
-raise and tells where the condition itself would.
+Spark keeps the written order of a conjunction. In another order a condition may raise on rows that used to be rejected
+before they reached it. Where it might, it is *attempted*: evaluated in a form that cannot raise and tells where the
+condition itself would.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 FIXED_WIDTH = {"boolean", "byte", "short", "integer", "long", "float", "double", "date", "timestamp"}
-UNHASHABLE = ("map<", "variant")  # what Spark's hash() does not take, wherever it is in a type
+UNHASHABLE = ("map<", "variant")  # types that Spark's hash() does not take, wherever they are in a type
 
 
 @dataclass(frozen=True, eq=False)
 class SparkCondition:
-    """A condition in Spark. Only `strict` may raise; `opaque` makes what attempting it needs, None if it cannot raise.
+    """A condition in Spark. Only `strict` may raise; `opaque` makes the Column for `attempt`, None if it cannot raise.
 
     Columns are made only where they are needed: every step of a Column is a call of the JVM.
     """
@@ -80,7 +80,7 @@ class SparkCondition:
 
     @property
     def _not_null(self) -> list[Column]:
-        """What Spark would infer of the condition as written, and hand to the data's source."""
+        """The conditions that Spark would infer from the condition as written, and hand to the data's source."""
         from pyspark.sql import functions as f
 
         return [f.col(quoted(name)).isNotNull() for name in self.facts.not_null]
@@ -96,8 +96,8 @@ class SparkCondition:
     def timed(self, opaque: Column) -> Column:
         """The outcome as a number, in the form that a sample times: attempted only where the condition may raise.
 
-        To attempt a condition takes as long as a regular expression. One that cannot raise runs without that, and would
-        look dear beside Python.
+        To attempt a condition takes as long as a regular expression. A condition that cannot raise runs without that,
+        and would look expensive beside Python.
         """
         number = _number(self.strict, opaque)
         return number if self.facts.safe else _attempted(number)
@@ -140,7 +140,7 @@ class Negation(SparkCondition):
 
     @property
     def _negated(self) -> SparkCondition:
-        assert self.negated is not None  # noqa: S101 - a dataclass's field needs a default behind those of its base
+        assert self.negated is not None  # noqa: S101 - a field needs a default behind the base's fields with defaults
         return self.negated
 
 
@@ -159,7 +159,7 @@ class Disjunction(SparkCondition):
             deterministic=all(member.facts.deterministic for member in members),
             columns=_union([member.facts.columns for member in members]),
         )
-        # A member that is true stands before all that may raise: the error of another one does not matter then.
+        # A member that is true stands before all that may raise: the error of another member does not matter then.
         raising = any(member.may_raise for member in members)
         first = [member.true for member in members] if raising else []
         return cls(
@@ -207,10 +207,9 @@ def condition_of(written: Column, facts: Facts, opaque: Callable[[Facts], Column
 def attempt(condition: Column, opaque: Column) -> Column:
     """The outcome as a number, FALSE, TRUE or UNKNOWN, and NULL where the expression raises.
 
-    Spark has no general `try(...)`, but `try_multiply` of an interval catches whatever its arguments raise. What two
-    expressions have in common, though, Spark evaluates once and ahead of both, where nothing is caught; only what
-    stands in a branch it leaves there. So the condition stands in a branch that is always taken, which Spark cannot
-    know.
+    Spark has no general `try(...)`, but `try_multiply` of an interval catches every error of its arguments. A common
+    part of two expressions, though, Spark evaluates once and ahead of both, where no error is caught; only expressions
+    in a branch it leaves there. So the condition stands in a branch that is always taken, which Spark cannot know.
     """
     return _attempted(_number(condition, opaque))
 
@@ -231,8 +230,8 @@ def _attempted(number: Column) -> Column:
 def opaque_truth(frame: DataFrame, columns: Sequence[str] | None = None) -> Column:
     """A condition that is always true, which Spark's optimizer cannot know.
 
-    It reads a column that the condition reads anyway, if these are known: a condition on partition columns alone stays
-    one, and Spark can still prune by it.
+    It reads a column that the condition reads anyway, if these are known: so a condition on partition columns alone
+    reads no other column, and Spark can still prune by it.
     """
     from pyspark.sql import functions as f
 
@@ -251,7 +250,7 @@ def opaque_truth(frame: DataFrame, columns: Sequence[str] | None = None) -> Colu
 
 
 def quoted(name: str) -> str:
-    """A column's name as Spark reads it, whatever is in it.
+    """A column's name as Spark reads it, with any characters in it.
 
     >>> quoted("a b"), quoted("plain")
     ('`a b`', 'plain')

@@ -1,4 +1,4 @@
-"""What can be told of a condition through Spark Connect, where Catalyst's tree stays at the server.
+"""Facts about a condition that can be told through Spark Connect, where Catalyst's tree stays at the server.
 
 The client's own expression, or its SQL text as sqlglot reads it, proves the simple tests that data sources evaluate
 themselves: a column compared with a constant of its kind, IN, BETWEEN, IS NULL, and AND, OR and NOT of such tests.
@@ -41,7 +41,7 @@ CONNECTIVES: dict[str, type[Expr]] = {"and": exp.And, "or": exp.Or}
 
 
 def may_be_random(condition: Column) -> bool:
-    """Whether a condition calls a function whose value differs from one call to the next."""
+    """Whether a condition calls a function whose value differs from call to call."""
     return RANDOM.search(str(condition)) is not None
 
 
@@ -154,7 +154,7 @@ def _is_of_kind(column: str, operand: Expr) -> bool:
         return False
     if column == "string":
         return target == "TEXT"
-    # A text becomes what the column is; a date with a time of day would make a timestamp of a column of dates.
+    # A text is cast to the column's type; a date with a time of day would make a timestamp of a column of dates.
     if column == "date":
         return target in {"TEXT", "DATE"} and _is_time(DAY, text_node.name)
     return column == "timestamp" and target in {"TEXT", "DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPLTZ"} and _is_time(MOMENT, text_node.name)  # noqa: E501 # fmt: skip

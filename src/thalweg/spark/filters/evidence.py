@@ -1,4 +1,4 @@
-"""What is known of a query's predicates before they run: from a sample, or from an earlier run.
+"""Evidence about a query's predicates before they run: from a sample, or from an earlier run.
 
 A frozen value, which `choose` makes a plan of. It is saved, so that the next run starts with it.
 """
@@ -32,7 +32,7 @@ PREFIX = "plan-"  # of the files of such evidence
 
 @dataclass(frozen=True)
 class Evidence:
-    """Which predicates drop each of some rows, what a row costs in each, and what follows for members and classes."""
+    """Which predicates drop each of some rows, the cost of a row in each, and what follows for members and classes."""
 
     profile: Profile  # of all predicates together
     source: str  # where it comes from, in words
@@ -54,7 +54,7 @@ class Evidence:
 
     @classmethod
     def from_bytes(cls, data: bytes, query: FilterQuery) -> Evidence:
-        """What `to_bytes` wrote, checked against the query."""
+        """The evidence that `to_bytes` wrote, checked against the query."""
         parts = unseal(KIND, VERSION, data)
         try:
             text, profile_bytes = parts
@@ -76,7 +76,7 @@ class Evidence:
 
 
 def evidence_of(query: FilterQuery, rows: SampledRows, before: Sequence[int] = ()) -> Evidence:
-    """What a sample says of all predicates; `before` is the order that runs at present."""
+    """The evidence of a sample about all predicates; `before` is the order that runs at present."""
     orders = _member_orders(query, rows)
     masks, costs = _try_all(query.forms, rows, orders)
     if query.policy.options.get("costs") is not None:
@@ -96,7 +96,7 @@ def _promising(query: FilterQuery, judged: tuple[Integers, Floats], values: Mapp
     """The columns by which Python predicates would have an order for each class, as far as the sample tells."""
     assert query.routes is not None  # noqa: S101 - by the caller
     numbers = [number for number, form in enumerate(query.forms) if form.place is Place.PYTHON]
-    if len(numbers) < 2 or not query.routes.optional:  # noqa: PLR2004 - of one there is no order
+    if len(numbers) < 2 or not query.routes.optional:  # noqa: PLR2004 - a single predicate has no order
         return ()
     masks, costs = judged
     own = sum((masks >> number & 1) << place for place, number in enumerate(numbers))

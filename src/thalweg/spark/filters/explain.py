@@ -1,4 +1,4 @@
-"""What `tw.explain` says of a `tw.where`: the order, what every predicate does in it, when and why it changed."""
+"""The explanation of a `tw.where` for `tw.explain`: the order, counts of every predicate, when and why it changed."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _by_stage(reports: Sequence[WorkerReport]) -> list[list[WorkerReport]]:
 
 
 def _python_lines(run: FilterRun, numbers: Sequence[int], reports: Sequence[WorkerReport]) -> list[dict[str, Any]]:
-    """What workers have counted for each predicate of a stage, and what the profile says of it behind those before."""
+    """The workers' counts for each predicate of a stage, and its drop share among profile tuples that reach it."""
     newest = max(reports, key=lambda report: report.at)
     profile = reduce(Profile.merge, (report.profile for report in reports))
     conditional = _conditional(profile, newest.order)
@@ -107,7 +107,7 @@ def _python_lines(run: FilterRun, numbers: Sequence[int], reports: Sequence[Work
 
 
 def _planned_lines(run: FilterRun, numbers: Sequence[int]) -> list[dict[str, Any]]:
-    """What the sample said of each predicate."""
+    """The cost and drop share of each predicate in the sample."""
     lines = [_line(run, number) for number in numbers]
     if run.plan.evidence is not None:
         profile = run.plan.evidence.profile
@@ -130,7 +130,7 @@ def _line(run: FilterRun, number: int) -> dict[str, Any]:
 
 
 def _conditional(profile: Profile, order: Sequence[int]) -> dict[int, float | None]:
-    """For each predicate, the share of the profile tuples that those before it keep and it drops."""
+    """For each predicate, the share that it drops of the profile tuples that the predicates before it keep."""
     alive, shares = profile.masks, dict[int, float | None]()
     for number in order:
         gone = (alive >> number) & 1 == 1
@@ -140,7 +140,7 @@ def _conditional(profile: Profile, order: Sequence[int]) -> dict[int, float | No
 
 
 def _costs(names: Sequence[str], reports: Sequence[WorkerReport], newest: WorkerReport) -> list[dict[str, Any]]:
-    """What a row costs on average: in this order, as written, and in the best order of the profile, if there is one."""
+    """The mean cost of a row: in this order, as written, and in the best order of the profile, if it is known."""
     profile = reduce(Profile.merge, (report.profile for report in reports))
     if not len(profile):
         return []
@@ -268,7 +268,7 @@ def _drift_text(drifts: Sequence[Mapping[str, Any]]) -> list[str]:
     change = (
         f"{last['kind']} of {last['predicate']} from {last['before']:.3g} to {last['after']:.3g}"
         if "predicate" in last
-        else "in what predicates drop or take"
+        else "in the drop rates or times of predicates"
     )
     return [f"{len(drifts)} changes in the data, the last {change}; {last['dropped']:,} profile tuples thrown away"]
 

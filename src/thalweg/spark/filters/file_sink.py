@@ -11,6 +11,8 @@ import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from thalweg.spark.jvm import java_class
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -24,7 +26,8 @@ class FileSink:
     def __init__(
         self, spark: SparkSession, path: str, checkpoint: str, file_format: str, options: Mapping[str, str]
     ) -> None:
-        self._jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - Hadoop's file systems have no other way from Python
+        # Hadoop's file systems have no other way from Python.
+        self._new_path = java_class(spark.sparkContext._jvm, "org.apache.hadoop.fs.Path")  # noqa: SLF001
         self._settings = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
         self._path = path.rstrip("/")
         self._checkpoint = checkpoint
@@ -41,7 +44,7 @@ class FileSink:
         owner = self._read(owned)
         if not owner:
             self._create(owned, {"token": token, "checkpoint": self._checkpoint})
-            owner = self._read(owned)  # of two that came at once, one was first
+            owner = self._read(owned)  # of two queries that came at once, one was first
         if owner.get("token") != token:
             raise ValueError(
                 f"{self._path} is written by another query, with the checkpoint {owner.get('checkpoint')}: write to "
@@ -49,7 +52,7 @@ class FileSink:
             )
 
     def write(self, kept: DataFrame, number: int) -> None:
-        """Write the rows of a micro-batch, in place of those that an earlier try has written."""
+        """Write the rows of a micro-batch, in place of the rows that an earlier try has written."""
         aside = f"{self._path}/{ASIDE}/batch-{number}"
         kept.write.format(self._format).options(**self._options).mode("overwrite").save(aside)
         system, target = self._system(self._path)
@@ -57,13 +60,13 @@ class FileSink:
         for file in system.listStatus(target):
             if file.getPath().getName().startswith(prefix):
                 system.delete(file.getPath(), True)  # noqa: FBT003 - Java takes it by position
-        for file in system.listStatus(self._jvm.org.apache.hadoop.fs.Path(aside)):
+        for file in system.listStatus(self._new_path(aside)):
             name = file.getPath().getName()
             if not name.startswith(("_", ".")):
-                moved = self._jvm.org.apache.hadoop.fs.Path(target, f"{prefix}{name}")
+                moved = self._new_path(target, f"{prefix}{name}")
                 if not system.rename(file.getPath(), moved):
                     raise OSError(f"{file.getPath()} could not be moved to {moved}")
-        system.delete(self._jvm.org.apache.hadoop.fs.Path(aside), True)  # noqa: FBT003
+        system.delete(self._new_path(aside), True)  # noqa: FBT003
 
     def _read(self, file: str) -> dict[str, Any]:
         """A small JSON file; nothing if it is not there."""
@@ -95,5 +98,5 @@ class FileSink:
             stream.close()
 
     def _system(self, place: str) -> tuple[Any, Any]:
-        path = self._jvm.org.apache.hadoop.fs.Path(place)
+        path = self._new_path(place)
         return path.getFileSystem(self._settings), path

@@ -1,6 +1,6 @@
 """How a predicate can run: as a condition in Spark, as a join with a stored table, or as a judge in a Python worker.
 
-A form says itself where it runs, which columns and conditions it needs, and what it makes of a sample of the rows.
+A form says itself where it runs, which columns and conditions it needs, and which rows of a sample it drops.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 LOOKUP_SECONDS = 50e-9  # that a look into a broadcast table takes, roughly
 UNTRIED_SECONDS = 1e-3  # that a Python predicate is thought to take a row if it could not be tried
-TRIAL_SECONDS = 0.05  # that one Python predicate may take in all
+TRIAL_SECONDS = 0.05  # that the trial of a Python predicate may take in all
 FEWEST_TRIALS = 64  # rows below which nothing is concluded
 FIRST_SLICE = 16
 
@@ -43,7 +43,7 @@ class Place(StrEnum):
 
 @dataclass(frozen=True)
 class SampledRows:
-    """Some rows of the input, and what Spark's conditions made of them."""
+    """Some rows of the input, with the outcomes of Spark's conditions on them."""
 
     columns: Mapping[str, pa.Array]
     codes: Integers  # a row each, a column for each condition: FALSE, TRUE, UNKNOWN, or -1 where it raised
@@ -59,7 +59,7 @@ class SampledRows:
 
 
 class Trial(NamedTuple):
-    """What a predicate made of the first of the sampled rows: which it drops, and seconds a row."""
+    """The outcome of a predicate on the first of the sampled rows: which it drops, and seconds a row."""
 
     dropped: Booleans
     seconds: float
@@ -94,7 +94,7 @@ class ConditionForm:
         return self.condition.parts
 
     def try_on(self, rows: SampledRows, member_order: Sequence[int] | None = None) -> Trial:
-        """Read what Spark made of the sampled rows; members of a disjunction in this order."""
+        """Read Spark's outcomes of the sampled rows; members of a disjunction in this order."""
         dropped = ~((rows.codes == TRUE) | (rows.codes == -1)).any(axis=1)
         order = range(len(self.condition.parts)) if member_order is None else member_order
         accepted = self.accepted(rows) if len(rows) else [0]
@@ -168,9 +168,9 @@ class PythonForm:
             done += now
             size = 1 if len(parts) < SINGLES else max(FIRST_SLICE, 2 * size)
         dropped = np.concatenate(parts) if parts else np.zeros(0, np.bool_)
-        if dropped.size < min(FEWEST_TRIALS, count):  # too slow to tell: it counts as one that keeps all rows
+        if dropped.size < min(FEWEST_TRIALS, count):  # too slow to tell: it counts as if it kept all rows
             dropped = np.zeros(count, np.bool_)
-        # What Spark computes for it is paid for every row, whether the judge asks for it or not.
+        # The conditions that Spark computes for it cost time in every row, whether the judge asks for them or not.
         seconds = watch.per_row + float(rows.seconds.sum())
         return Trial(dropped, UNTRIED_SECONDS if math.isnan(seconds) else seconds)
 

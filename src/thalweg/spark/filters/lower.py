@@ -1,12 +1,13 @@
 """Lowers a plan to Spark: from stages of predicates to a DataFrame, or to one Column.
 
 Spark's optimizer moves conditions ahead of Python functions and joins wherever it can, which is right until it is not.
-A condition that has to run behind one of those is made to depend on its outcome, so that it stays there. Wherever
-possible a stage is one deterministic filter: then filters that come later still reach the data's source.
+A condition that has to run behind a function or a join is made to depend on its outcome, so that it stays there.
+Wherever possible a stage is one deterministic filter: then filters that come later still reach the data's source.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -40,7 +41,7 @@ def lower(query: FilterQuery, plan: FilterPlan, frame: DataFrame) -> DataFrame:
 
 
 def lower_to_column(query: FilterQuery, plan: FilterPlan) -> Column:
-    """The same as one condition, three-valued as SQL's, if all predicates run in Python."""
+    """The conjunction of all predicates as one condition, three-valued as SQL's, if all run in Python."""
     (stage,) = plan.stages
     return python_column(query, plan, stage, Answer.TRUTH)
 
@@ -88,7 +89,7 @@ class _Lowering:
         self._is_tagged = True
 
     def _conditions(self, stage: Stage) -> Column:
-        """The conditions of a stage, those that have branches last."""
+        """The conditions of a stage; conditions that have branches come last."""
         routes = self._query.routes
         for branching in self._plan.branchings:
             members = branching.conditions
@@ -100,7 +101,7 @@ class _Lowering:
         return all_of([self._kept_by(number) for number in stage.predicates])
 
     def _join(self, stage: Stage, rest: Sequence[Stage]) -> None:
-        """Join with the keys of a stored table, such that what follows can depend on what was found."""
+        """Join with the keys of a stored table, such that later stages can depend on whether a key was found."""
         from pyspark.sql import functions as f
 
         (number,) = stage.predicates
@@ -110,12 +111,13 @@ class _Lowering:
         if not rest and not self._unchecked and number in self._query.brings:
             return  # to bring its columns is to look it up
         names = [f"{PREFIX}{number}_key{place}" for place in range(len(lookup.on))]
-        # A column of its own tells what was found: what Spark infers of keys it takes ahead of the join.
+        # A column of its own tells whether a key was found: a condition on a key Spark would infer for both sides, and
+        # evaluate ahead of the join.
         found_column = f"{PREFIX}{number}_found"
         keys = f.broadcast(lookup.table.current.keys_frame(self._frame.sparkSession, found_column, names))
         known = all_of([f.col(column).isNotNull() for column in lookup.on])
         nothing_waits = not rest and not self._unchecked and not self._reasons
-        if nothing_waits or (rest and rest[0].place is Place.JOIN):  # the last join speaks for those before it
+        if nothing_waits or (rest and rest[0].place is Place.JOIN):  # the last join speaks for the joins before it
             if lookup.negate:
                 self._filter(known)
             self._frame = self._frame.join(keys, _same(lookup, names), "left_anti" if lookup.negate else "left_semi")
@@ -132,7 +134,7 @@ class _Lowering:
             self._guard = found
 
     def _filter_in_python(self, stage: Stage, rest: Sequence[Stage]) -> None:
-        """Keep what Python predicates keep, and then conditions behind them, all in one deterministic filter."""
+        """Keep the rows that Python predicates, and conditions behind them, keep: all in one deterministic filter."""
         from pyspark.sql import functions as f
 
         behind = [self._conditions(later) for later in rest]
@@ -149,7 +151,7 @@ class _Lowering:
         self._unchecked, self._reasons = [], []
 
     def _note_in_python(self, stage: Stage) -> None:
-        """Keep what Python predicates keep where joins or other Python predicates follow: failures wait in a column."""
+        """Keep the rows of Python predicates before joins or other Python predicates: failures wait in a column."""
         from pyspark.sql import functions as f
 
         if self._query.on_error != "raise":
@@ -223,7 +225,7 @@ class _Lowering:
         return checks
 
     def _raised(self, reasons: Sequence[Column]) -> Column:
-        """Raises what failed: the first Python predicate as written, where several have, and then conditions."""
+        """Raises the failure of a row: of the first Python predicate as written, if any failed, else of a condition."""
         from pyspark.sql import functions as f
 
         checked = all_of(self._unchecked) if self._unchecked else f.lit(True)  # noqa: FBT003
@@ -257,7 +259,7 @@ def python_column(
 ) -> Column:
     """The predicates of a Python stage as one function of the columns that they need.
 
-    `guard` is a condition on what a join has found. The function gets it and does nothing with it: but for that, Spark
+    `guard` is a condition on the outcome of a join. The function gets it and does nothing with it: but for that, Spark
     would evaluate the function ahead of the join. `once` is for a column that is used in several places: Spark would
     call a deterministic function again in each.
     """
@@ -345,6 +347,4 @@ def _same(lookup: LookupPredicate, names: Sequence[str]) -> Column:
     """Whether a row has a key, whose parts have these names."""
     from pyspark.sql import functions as f
 
-    return reduce(
-        lambda one, other: one & other, (f.col(on) == f.col(name) for on, name in zip(lookup.on, names, strict=True))
-    )
+    return reduce(operator.and_, (f.col(on) == f.col(name) for on, name in zip(lookup.on, names, strict=True)))

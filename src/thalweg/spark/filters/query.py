@@ -1,4 +1,4 @@
-"""What was asked for: the predicates of a `tw.where` or `tw.stream` on a DataFrame, checked, as one frozen value.
+"""The query: the predicates of a `tw.where` or `tw.stream` on a DataFrame, checked, as one frozen value.
 
 Input is checked here, before any Spark job starts, and every error says what to write instead.
 """
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 OnError = Literal["raise", "drop", "quarantine"]
 
-PRIOR = 1.0  # tuple that each predicate is thought to drop besides those seen, see decision 0029
+PRIOR = 1.0  # tuple that each predicate is thought to drop besides the profile's, see decision 0029
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class FilterOptions:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FilterQuery:
-    """What was asked for, and how each predicate can run on the DataFrame."""
+    """The predicates and options of a user, and how each predicate can run on the DataFrame."""
 
     key: str
     predicates: tuple[Predicate, ...]
@@ -79,7 +79,7 @@ class FilterQuery:
 
     @cached_property
     def required(self) -> Integers:
-        """For each predicate, the mask of those that must run before it."""
+        """For each predicate, the mask of the predicates that must run before it."""
         return required_before(len(self.forms), self.policy.options["after"], self.policy.options["pinned"])
 
     @cached_property
@@ -98,7 +98,7 @@ class FilterQuery:
 
 
 def ask(frame: DataFrame | None, written: Sequence[Any], options: FilterOptions, *, may_join: bool) -> FilterQuery:
-    """Check what a user wrote, and find out how each predicate can run; without a DataFrame only what needs none."""
+    """Check the user's predicates, and find out how each can run; some checks need a DataFrame."""
     predicates = _predicates(written)
     names = _distinct_names(predicates)
     quarantine_columns = (
@@ -113,7 +113,7 @@ def ask(frame: DataFrame | None, written: Sequence[Any], options: FilterOptions,
     key = runs.new_key()
     folder = folder_for(key, options.state)
     kind, policy_options = _policy_of(options.policy)
-    # A join has one order for all rows; who names a column to tell classes by has lookups follow them, in Python.
+    # A join has one order for all rows. Where the user names columns that tell classes apart, lookups run in Python.
     may_join = may_join and (options.route_by is None or options.route_by == AUTO)
     analysis = Analysis(frame, predicates, kind, folder.url, may_join=may_join)
     forms = [predicate.form(analysis) for predicate in predicates]
@@ -165,7 +165,7 @@ def _distinct_names(predicates: Sequence[Predicate]) -> list[str]:
 
 
 def _policy_of(choice: str | Policy | type[Policy]) -> tuple[type[Policy], dict[str, Any]]:
-    """The class of a policy, and the options of one that was made already."""
+    """The class of a policy, and the options of a policy that was made already."""
     if isinstance(choice, Policy):
         profile, sampler = choice.profile, choice.sampler
         return type(choice), {
@@ -194,7 +194,7 @@ def _detector_of(choice: str | Detector) -> Detector | None:
 
 
 def _constraints(predicates: Sequence[Predicate], names: Sequence[str], forms: Sequence[Form]) -> dict[str, Any]:
-    """Which predicates hold their place or run after others, and what they cost if that was said."""
+    """Which predicates hold their place or run after others, and their costs if these were given."""
     after: dict[int, list[int]] = {}
     for number, predicate in enumerate(predicates):
         for other in predicate.after:
@@ -211,8 +211,8 @@ def _constraints(predicates: Sequence[Predicate], names: Sequence[str], forms: S
     if any(cost is not None for cost in costs):
         without = ", ".join(repr(name) for name, cost in zip(names, costs, strict=True) if cost is None)
         raise ValueError(
-            f"a cost is given for some predicates but not for {without}: give it for all, in one unit, or for none: "
-            f"then time is measured"
+            f"a cost is given for some predicates but not for {without}: give it for all, in the same unit, or for "
+            f"none: then time is measured"
         )
     return {"after": after, "pinned": pinned}
 
@@ -283,7 +283,7 @@ def _check_column(frame: DataFrame, needed_by: str, column: str) -> None:
 
 
 def types_of(frame: DataFrame, columns: Sequence[str]) -> dict[str, DataType]:
-    """The types of columns, nested fields too. Spark refuses those that are not there."""
+    """The types of columns, nested fields too. Spark refuses columns that are not there."""
     plain = {each.name: each.dataType for each in frame.schema.fields}
     if len({name.lower() for name in plain}) == len(frame.columns) and all(
         column in plain and column.isidentifier() for column in columns
@@ -334,7 +334,7 @@ def _with_errors_in_python(
 def _quarantine(
     frame: DataFrame | None, options: FilterOptions, key: str, predicates: Sequence[Predicate], columns: Sequence[str]
 ) -> QuarantineSpec | None:
-    """Where failed rows go, and the names of the two columns that say why: other ones than the user's."""
+    """Where failed rows go, and the two columns that say why, with names that the user's columns do not have."""
     if frame is None or options.quarantine is None:
         return None
     taken = {name.lower() for name in columns}
@@ -376,9 +376,9 @@ def _quarantine_folder(frame: DataFrame, place: str, columns: Sequence[str], rea
 
 
 def _check_python_is_last(query: FilterQuery) -> None:
-    """Refuse constraints that put something behind a Python predicate of a query with a quarantine.
+    """Refuse constraints that put a later stage behind a Python predicate of a query with a quarantine.
 
-    Workers write it, and a worker cannot know whether a later stage would have rejected the row.
+    Workers write the quarantine, and a worker cannot know whether a later stage would have rejected the row.
     """
     required = query.required.tolist()
     for number, form in enumerate(query.forms):

@@ -1,4 +1,4 @@
-"""Which columns may tell classes of rows apart: what `tw.where(route_by=...)` asks for, checked, or chosen for it.
+"""Which columns may tell classes of rows apart: the columns in `tw.where(route_by=...)`, checked, or chosen for it.
 
 Knows names and types alone. Which of these columns are worth an order for each class is found out while the query runs,
 by `thalweg.routing`.
@@ -47,7 +47,7 @@ class Routes:
 
 
 def check_route_by(route_by: object) -> None:
-    """Refuse what is no column's name before anything is compared with it."""
+    """Refuse values that are no names of columns, before anything is compared with them."""
     names = [route_by] if isinstance(route_by, str) else route_by if isinstance(route_by, list | tuple) else None
     if route_by is not None and (not names or not all(isinstance(name, str) and name for name in names)):
         raise TypeError(f"route_by is 'auto', a column's name, a list of names, or None, not {route_by!r}")
@@ -56,14 +56,14 @@ def check_route_by(route_by: object) -> None:
 def routes_of(
     frame: DataFrame, route_by: RouteBy, used: Sequence[str], kind: type[Policy], predicates: int
 ) -> Routes | None:
-    """The columns to classify by; `used` are those that come to Python anyway."""
+    """The columns to classify by; `used` are the columns that come to Python anyway."""
     if route_by is None:
         return None
     routes = _chosen(frame, used) if route_by == AUTO else _named(frame, route_by)
     if not kind.profiles_all_filters:
         names = " or ".join(f"policy={policy.name!r}" for policy in POLICIES if policy.profiles_all_filters)
         off = f"policy {kind.name} does not evaluate profile tuples on all predicates: write {names} for classes"
-    elif predicates < 2:  # noqa: PLR2004 - of one there is no order
+    elif predicates < 2:  # noqa: PLR2004 - a single predicate has no order
         off = "there is one predicate, hence one order"
     elif not routes.types:
         off = "no column may tell classes apart"
@@ -94,7 +94,7 @@ def _named(frame: DataFrame, route_by: str | Sequence[str]) -> Routes:
 
 
 def _chosen(frame: DataFrame, used: Sequence[str]) -> Routes:
-    """What predicates take to Python anyway, and, if a sample shows that they pay, some that are cheap to bring."""
+    """Columns that predicates take to Python anyway, and, if a sample shows that they pay, some cheap columns."""
     types: dict[str, Any] = {}
     sampled: dict[str, Any] = {}
     left_out: dict[str, str] = {}

@@ -18,7 +18,7 @@ from thalweg.spark.filters.worker.report import MERGED, SUFFIX, WorkerReport, me
 
 
 class FilterRun:
-    """What runs, and what it has learnt."""
+    """A query, its current plan, and the workers' reports on it."""
 
     kind: ClassVar[str] = "where"
 
@@ -31,7 +31,7 @@ class FilterRun:
 
     @property
     def key(self) -> str:
-        """What the run is called in plans."""
+        """The name of the run in plans."""
         return self.query.key
 
     @property
@@ -55,7 +55,7 @@ class FilterRun:
             self.plan = plan
 
     def reports(self) -> list[WorkerReport]:
-        """What the workers of this run have reported so far."""
+        """The reports of this run's workers so far."""
         reports, notes = read_reports(self.query)
         for note in notes:
             self.note(note)
@@ -75,12 +75,12 @@ class FilterRun:
 
 
 def evidence_file(query: FilterQuery) -> str:
-    """The file of what is known of all predicates of a query together."""
+    """The file of the evidence about all predicates of a query together."""
     return f"{PREFIX}{query.signature_of(range(len(query.predicates)))}{SUFFIX}"
 
 
 def save_evidence(query: FilterQuery, evidence: Evidence) -> str | None:
-    """Save what is known of all predicates together, for the next run; returns why it cannot be saved, if so."""
+    """Save the evidence about all predicates together, for the next run; returns why it cannot be saved, if so."""
     try:
         query.folder.write(evidence_file(query), evidence.to_bytes())
     except OSError as error:
@@ -89,7 +89,7 @@ def save_evidence(query: FilterQuery, evidence: Evidence) -> str | None:
 
 
 def saved_evidence(query: FilterQuery) -> tuple[Evidence | None, list[str]]:
-    """What an earlier run knew of all predicates, if anything, and notes on what cannot be used."""
+    """The evidence of an earlier run about all predicates, if any, and notes on a file that cannot be used."""
     name = evidence_file(query)
     try:
         content = query.folder.read([name]).get(name)
@@ -99,7 +99,7 @@ def saved_evidence(query: FilterQuery) -> tuple[Evidence | None, list[str]]:
 
 
 def read_reports(query: FilterQuery) -> tuple[dict[str, WorkerReport], list[str]]:
-    """All reports in a query's folder, by file, and notes on those that cannot be read, which are left alone."""
+    """All reports in a query's folder, by file, and notes on files that cannot be read, which are left alone."""
     found, notes = {}, list[str]()
     try:
         names = [name for name in query.folder.versions() if name.endswith(SUFFIX) and not name.startswith(PREFIX)]
@@ -115,7 +115,7 @@ def read_reports(query: FilterQuery) -> tuple[dict[str, WorkerReport], list[str]
 
 
 def merge_reports(query: FilterQuery) -> list[str]:
-    """Put together what the workers of earlier runs have left in the folder; returns notes on what cannot be used.
+    """Merge the reports of earlier runs in the folder; returns notes on files that cannot be used.
 
     One file for each set of predicates is left: a folder does not grow with the number of runs.
     """
@@ -130,5 +130,5 @@ def merge_reports(query: FilterQuery) -> list[str]:
                 query.folder.write(merged_name, merge([report for _, report in several]).to_bytes())
                 query.folder.delete(name for name, _ in several if name != merged_name)
             except (OSError, ValueError) as error:
-                notes.append(f"what was learnt is not put together: {error}")
+                notes.append(f"the reports of earlier runs are not merged: {error}")
     return notes

@@ -1,4 +1,4 @@
-"""A small job before the job: what conditions make of some rows of the input, and how long they take.
+"""A small job before the job: the outcomes of conditions on some rows of the input, and how long they take.
 
 It may take a small share of the job's time, and is not taken where it would have to run the job: above an aggregation,
 a sort, a join or a Python function the first rows cost as much as all of them.
@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from thalweg.spark.filters.conditions import SparkCondition, opaque_truth
 from thalweg.spark.filters.forms import SampledRows
+from thalweg.spark.jvm import java_class
 from thalweg.spark.plan_text import plan_text
 
 if TYPE_CHECKING:
@@ -27,12 +28,12 @@ SAMPLE_ROWS = 4000
 SAMPLE_SECONDS = 3.0  # after which the job is cancelled, and the query runs without it
 CANCEL_EVERY = 0.05  # seconds
 LARGE_INPUT = 4 << 30  # bytes above which only the first partitions are sampled: a pass over all would take too long
-THINNING = 0.1  # of the rows, where only the first are looked at, so that neighbours do not count for one another
+THINNING = 0.1  # of the rows, where only the first are looked at: neighbours are often alike
 PARTITION_ROWS = 2000  # of each partition
 
 RAISED = 3  # where a condition raised, besides FALSE, TRUE and UNKNOWN
 CODE_UNIT = 10**18  # a code counts this much in a number whose rest is a time in nanoseconds
-LEAST_NANOSECONDS = 5.0  # that a condition takes, whatever the clock says
+LEAST_NANOSECONDS = 5.0  # that a condition takes, even if the clock says less
 
 # Steps of a physical plan whose first rows cost little.
 FIRST_ROWS_ARE_CHEAP = re.compile(
@@ -62,13 +63,13 @@ def size_in(explained: str) -> int | None:
     1536
     """
     found = re.search(r"sizeInBytes=([0-9.]+) ([KMGTPE]?)i?B", explained)
-    if found is None or found[2] == "E":  # what Spark says of a source that it knows nothing of
+    if found is None or found[2] == "E":  # Spark's answer for a source of unknown size
         return None
     return int(float(found[1]) * 1024 ** " KMGTP".index(found[2] or " "))
 
 
 def costly_step(frame: DataFrame) -> str | None:
-    """A step of a DataFrame's plan that would have to run for all rows before the first one comes; None if none."""
+    """A step of a DataFrame's plan that would have to run for all rows before the first row comes; None if none."""
     physical = plan_text(frame, "simple").partition("== Physical Plan ==")[2]
     return costly_step_in(physical.lstrip("\n").partition("\n\n")[0]) or _unfilled_cache(frame)
 
@@ -80,7 +81,7 @@ def costly_step_in(physical_plan: str) -> str | None:
     >>> costly_step_in("*(2) HashAggregate(keys=[])\n+- Exchange hashpartitioning(k#1, 200)\n   +- *(1) Range (0, 9)")
     'HashAggregate'
     """
-    cached_below: int | None = None  # the depth of a cache, whose rows are there, whatever made them
+    cached_below: int | None = None  # the depth of a cache, whose rows are there already
     for line in physical_plan.splitlines():
         step = STEP.match(line)
         if step is None or (cached_below is not None and step.start(1) > cached_below):
@@ -119,7 +120,7 @@ def take_sample(
 ) -> SampledRows:
     """Run every condition on a sample of the rows, and time it, in one Spark job.
 
-    The clock is read in the JVM between one condition and the next; the time to read it is measured and subtracted.
+    The clock is read in the JVM between two conditions; the time to read it is measured and subtracted.
     """
     from pyspark.sql import functions as f
 
@@ -185,8 +186,8 @@ def _choose_rows(frame: DataFrame, size: int | None) -> tuple[DataFrame, str]:
         many = size * THINNING > SAMPLE_ROWS * row_width(frame)
         spread = _first_of_each_partition(thinned if many else frame)
         if spread is not None:
-            return spread, "of the first ones of every partition"
-    return thinned.limit(SAMPLE_ROWS), "of the first ones alone: not representative if the input is sorted"
+            return spread, "from the first rows of every partition"
+    return thinned.limit(SAMPLE_ROWS), "from the first rows alone: not representative if the input is sorted"
 
 
 def _first_of_each_partition(frame: DataFrame) -> DataFrame | None:
@@ -198,9 +199,10 @@ def _first_of_each_partition(frame: DataFrame) -> DataFrame | None:
         return None
     try:
         spark = frame.sparkSession
-        limit = frame.limit(PARTITION_ROWS)._jdf.queryExecution().logical()  # noqa: SLF001 - of all, over one of each
-        classic = spark._jvm.org.apache.spark.sql.classic  # type: ignore[union-attr]  # noqa: SLF001
-        return ClassicFrame(classic.Dataset.ofRows(spark._jsparkSession, limit.child()), spark)  # noqa: SLF001
+        # Spark's plan of a limit is a limit of all rows over a limit of each partition.
+        limit = frame.limit(PARTITION_ROWS)._jdf.queryExecution().logical()  # noqa: SLF001
+        dataset = java_class(spark._jvm, "org.apache.spark.sql.classic.Dataset")  # noqa: SLF001
+        return ClassicFrame(dataset.ofRows(spark._jsparkSession, limit.child()), spark)  # noqa: SLF001
     except (Py4JError, TypeError):
         return None
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LEAST_JOB_SECONDS = 2.5  # that the job must take: a sample takes some 0.2 s, hence at most 8 per cent of it
 CONDITION_SECONDS = 0.3e-6  # a row, in a condition that is not cheap: a regular expression on a short text
 LOOKUP_SECONDS = 0.1e-6  # a row, in a join with a broadcast table
-CHEAP_CONDITION_KEEPS = 0.5  # of the rows, as long as nobody knows: cheap conditions always run first
+CHEAP_CONDITION_KEEPS = 0.5  # of the rows, as long as nothing is known: cheap conditions always run first
 WORTH_ORDERING = 2  # conditions or lookups that take time: with fewer there is nothing to choose
 FEWEST_ROWS_WITH_CLASSES = 100_000  # below which Python predicates are not even timed
 FIRST_ROWS = 128  # on which Python predicates are timed
@@ -32,7 +32,7 @@ CONNECT_CORES = 8  # that a Connect server is thought to have: it does not tell
 
 
 def has_choice(query: FilterQuery) -> bool:
-    """Whether there is something to choose that workers cannot find out by themselves."""
+    """Whether there is a choice that workers cannot make by themselves."""
     return query.policy.kind is not AsWritten and (_slow_steps(query) >= WORTH_ORDERING or _finds_classes(query))
 
 
@@ -45,7 +45,7 @@ def reason_against_sample(query: FilterQuery, frame: DataFrame) -> str | None:
         and _seconds_in_spark(query.forms, rows) / _cores(frame) >= LEAST_JOB_SECONDS
     )
     if not is_long and (not _finds_classes(query) or rows < FEWEST_ROWS_WITH_CLASSES):
-        return "the input is too small for one"
+        return "the input is too small for a sample"
     if (step := costly_step(frame)) is not None:
         return f"it would have to run the input, which has {step}"
     if not is_long and _seconds_in_python(query.forms, frame, rows) / _cores(frame) < LEAST_JOB_SECONDS:
@@ -86,7 +86,7 @@ def _seconds_in_python(forms: Sequence[Form], frame: DataFrame, rows: float) -> 
         columns={column: table.column(place).combine_chunks() for place, column in enumerate(columns)},
         codes=np.zeros((table.num_rows, 0), np.int64),
         seconds=np.zeros(0),
-        where_from="the first ones",
+        where_from="from the first rows alone",
     )
     return rows * sum(form.try_on(sampled).seconds for form in alone)
 

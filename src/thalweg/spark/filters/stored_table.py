@@ -1,7 +1,7 @@
 """A stored table that predicates look keys up in, and that may be refreshed while queries run.
 
-A table is what it is, not what it is called: it has a token of its own. Copies of a predicate share its table, so that
-a refresh reaches all of them, in this process and, through a file with the token as its name, in the workers.
+A table is identified by a token of its own, not by its name. Copies of a predicate share its table, so that a refresh
+reaches all of them, in this process and, through a file with the token as its name, in the workers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SUBFOLDER = "tables"  # of a state folder, for tables that were refreshed
 
 @dataclass(frozen=True, eq=False)
 class TableVersion:
-    """What was in a stored table when it was last read."""
+    """The content of a stored table when it was last read."""
 
     key_columns: tuple[str, ...]
     brought_columns: tuple[str, ...]
@@ -142,7 +142,7 @@ def _remove(folder: StateFolder, token: str) -> None:
 
 
 def check_source(table: Any, predicate: str) -> None:  # noqa: ANN401 - as in `tw.lookup`
-    """Refuse what is no table, and say what to write instead."""
+    """Refuse an argument that is no table, and say what to write instead."""
     if isinstance(table, str | os.PathLike):
         text = os.fspath(table).lower().removesuffix(".gz")
         for suffix in ("csv", "json", "txt", "tsv"):

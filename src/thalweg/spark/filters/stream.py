@@ -1,7 +1,7 @@
 """`tw.stream`: filters a stream micro-batch by micro-batch, and plans each anew.
 
 A streaming DataFrame's plan is fixed when the query starts. Here every micro-batch is an ordinary DataFrame: a small
-part of it tells in which order Spark shall run conditions and lookups on the rest. What is learnt is kept in the
+part of it tells in which order Spark shall run conditions and lookups on the rest. Learnt statistics are kept in the
 checkpoint.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 SAMPLING_SHARE = 0.05  # of the time that micro-batches take, which looking at them first may take
-SLOWER = 1.5  # times the usual time: a micro-batch that took as long makes the next one be looked at
+SLOWER = 1.5  # times the usual time: after a micro-batch that took so long, the next micro-batch is looked at
 QUERY_ID = "sql.streaming.queryId"  # Spark's local property within a micro-batch
 
 
@@ -49,8 +49,8 @@ def stream(
 ) -> FilteredStream:
     """A stream filtered by predicates, whose plan Thalweg chooses anew for every micro-batch.
 
-    Parameters are those of `tw.where`. `checkpoint` is the query's checkpoint location; what is learnt is kept in it,
-    and a query that is started again goes on where it was, with the order that it had.
+    The other parameters are as for `tw.where`. `checkpoint` is the query's checkpoint location; learnt statistics are
+    kept in it, and a query that is started again goes on where it was, with the order that it had.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def stream(
 
 
 class FilteredStream:
-    """What `tw.stream` describes; it runs when it is told what to do with the rows."""
+    """A filtered stream, as `tw.stream` returns it; it runs when it is told what to do with the rows."""
 
     def __init__(self, frame: DataFrame, run: FilterRun, checkpoint: str) -> None:
         self.thalweg_run = run
@@ -95,8 +95,8 @@ class FilteredStream:
     ) -> DrivenQuery:
         """Start, and call a function with the kept rows of every micro-batch and its number.
 
-        After a failure a micro-batch may come again, with the same number and the same rows. `trigger` is what
-        Spark's ``DataStreamWriter.trigger`` takes: ``availableNow=True`` or ``processingTime="10 seconds"``.
+        After a failure a micro-batch may come again, with the same number and the same rows. `trigger` takes the
+        arguments of Spark's ``DataStreamWriter.trigger``: ``availableNow=True`` or ``processingTime="10 seconds"``.
         """
         planner, run = self._planner, self.thalweg_run
 
@@ -126,7 +126,7 @@ class FilteredStream:
         """Start, and write the kept rows to files, each row exactly once.
 
         The files of a micro-batch are replaced as a whole if it comes again. Read the result with
-        ``spark.read.parquet(path)``. One query writes to a folder: another one is refused.
+        ``spark.read.parquet(path)``. Only one query writes to a folder: another query is refused.
         """
         sink = FileSink(self._frame.sparkSession, os.fspath(path), self._checkpoint, format, options or {})
         sink.claim()
@@ -134,7 +134,7 @@ class FilteredStream:
 
 
 class DrivenQuery:
-    """A running stream: Spark's `StreamingQuery`, and what Thalweg knows of it for `tw.explain`."""
+    """A running stream: Spark's `StreamingQuery`, and its run for `tw.explain`."""
 
     def __init__(self, query: StreamingQuery, run: FilterRun) -> None:
         self.query = query
@@ -154,7 +154,7 @@ class Replanner:
         self._credit = 0.0  # seconds that looking may take
         self._look_seconds = 0.0  # that it took last
         self._usual = 0.0  # seconds that a micro-batch takes
-        self._is_alarmed = run.plan.evidence is None  # the next micro-batch is looked at, whatever it costs
+        self._is_alarmed = run.plan.evidence is None  # the next micro-batch is looked at, at any cost
 
     @contextmanager
     def batch(self, frame: DataFrame) -> Iterator[DataFrame]:

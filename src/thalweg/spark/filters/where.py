@@ -2,7 +2,7 @@
 
 Its passes, in order, each a function from frozen values to frozen values:
 
-1. `ask` checks what was written, and finds out how each predicate can run   -> `FilterQuery`
+1. `ask` checks the predicates, and finds out how each of them can run        -> `FilterQuery`
 2. `look` finds evidence: of an earlier run, or of a sample of the rows       -> `Evidence`, or None
 3. `choose` decides on order, members, branches                               -> `FilterPlan`
 4. `runs.record` remembers it, for explain and metrics                        -> `FilterRun`
@@ -52,7 +52,7 @@ def where(
 ) -> DataFrame:
     """Keep the rows that all predicates keep, evaluated in the cheapest order.
 
-    The rows are those of ``frame.where(a & b & c)``, whatever the order; a row for which a predicate is NULL is not
+    In any order the kept rows are the rows of ``frame.where(a & b & c)``; a row for which a predicate is NULL is not
     kept. A row that one predicate rejects never raises another's error.
 
     Parameters
@@ -60,28 +60,28 @@ def where(
     frame
         Any DataFrame, batch or streaming, classic or Connect.
     predicates
-        What `tw.predicate`, `tw.expr`, `tw.regex`, `tw.lookup`, `tw.prefix_match`, `tw.any_of` and `tw.not_` make, and
-        Columns and conditions as text.
+        The predicates that `tw.predicate`, `tw.expr`, `tw.regex`, `tw.lookup`, `tw.prefix_match`, `tw.any_of` and
+        `tw.not_` make, and Columns and conditions as text.
     policy
         The policy that orders them: a name, a policy of `thalweg.ordering` or its class. ``"as-written"`` switches
         ordering off.
     drift
         A detector that watches for changes in the data besides the counts of ordinary processing, which always do: a
         detector of `thalweg.drift` or its name, ``"bcs"``, ``"martingale"`` or ``"adwin"``. It sees changes that hide
-        behind other predicates, and gradual ones.
+        behind other predicates, and gradual changes.
     route_by
         Columns that may tell classes of rows apart, so that each class has its own order: a column, a list of columns,
-        or ``"auto"`` for those that predicates take to Python and for some cheap ones that a sample finds promising.
-        Classes are made where they surely save.
+        or ``"auto"`` for the columns that predicates take to Python and for some cheap columns that a sample finds
+        promising. Classes are made where they surely save.
     on_error
-        What becomes of a row that no predicate rejects and that one fails on: ``"raise"`` an error that names the
+        How to treat a row that no predicate rejects and on which a predicate fails: ``"raise"`` an error that names the
         predicate and the row, ``"drop"`` it, or ``"quarantine"`` it.
     quarantine
         The folder or the table for these rows, with the predicate and the reason; they have the columns that Python
         predicates use, and `quarantine_columns`.
     state
-        A folder, shared by driver and workers, where to keep what is learnt, so that the next run starts with it. By
-        default it is kept as long as this program runs.
+        A folder, shared by driver and workers, where to keep learnt statistics, so that the next run starts with them.
+        By default they are kept as long as this program runs.
     sample
         Whether to run a small job first that tells in which order Spark shall evaluate conditions and lookups. By
         default, where it is likely to pay.
@@ -120,7 +120,7 @@ def condition(
     on_error: Literal["raise", "drop"] = "raise",
     state: str | os.PathLike[str] | None = None,
 ) -> Column:
-    """The conjunction of predicates that run in Python as one Column, for wherever a Column goes.
+    """The conjunction of predicates that run in Python, as a Column for any place where a Column can stand.
 
     It is true, false or NULL as ``a AND b`` is in SQL. `tw.where` does more: it orders conditions in Spark and joins as
     well, and checks the DataFrame's columns.
@@ -144,7 +144,7 @@ def condition(
 
 
 def reset(what: DataFrame | str | os.PathLike[str]) -> None:
-    """Forget what was learnt: of a DataFrame that `tw.where` made, or in a folder given as ``state=``."""
+    """Forget learnt statistics: of a DataFrame that `tw.where` made, or in a folder given as ``state=``."""
     if isinstance(what, str | os.PathLike):
         folders = [StateFolder(what)]
     else:
@@ -156,7 +156,7 @@ def reset(what: DataFrame | str | os.PathLike[str]) -> None:
 
 
 def record(query: FilterQuery, evidence: Evidence | None, notes: Sequence[str]) -> FilterRun:
-    """Choose a plan, and remember it as what runs."""
+    """Choose a plan, and record its run."""
     run = FilterRun(query, choose(query, evidence))
     for note in notes:
         run.note(note)
@@ -165,7 +165,7 @@ def record(query: FilterQuery, evidence: Evidence | None, notes: Sequence[str]) 
 
 
 def look(query: FilterQuery, frame: DataFrame, *, sample: bool | None = None) -> tuple[Evidence | None, list[str]]:
-    """What an earlier run knew, or what a sample tells, if one is worth its price; and notes for the user."""
+    """The evidence of an earlier run, or of a sample if it is worth its price; and notes for the user."""
     notes = merge_reports(query)
     saved, unusable = saved_evidence(query)
     notes += unusable
@@ -190,10 +190,10 @@ def sampled_rows(query: FilterQuery, frame: DataFrame, size: int | None) -> Samp
 
 
 def check_frame(frame: object, entry: str) -> None:
-    """Refuse what is no Spark DataFrame."""
+    """Refuse an argument that is no Spark DataFrame."""
     if type(frame).__module__.startswith("pandas"):
         raise TypeError(
-            f"{entry} takes a Spark DataFrame first, and this is one of pandas: write spark.createDataFrame(df)"
+            f"{entry} takes a Spark DataFrame first, and this is a pandas DataFrame: write spark.createDataFrame(df)"
         )
     if not hasattr(type(frame), "isStreaming"):
         raise TypeError(f"{entry} takes a Spark DataFrame first, not {type(frame).__name__}")

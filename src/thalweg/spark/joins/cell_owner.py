@@ -113,7 +113,7 @@ class RemoteCell:
         self._knowledge, self.switches = answer.knowledge, answer.switches
 
     def knowledge(self) -> dict[str, Any]:
-        """What the cell has learnt, as of the last part."""
+        """The cell's knowledge, as of the last part."""
         return self._knowledge
 
     def finish(self, token: str, segments: dict[int, StoredSegment]) -> None:
@@ -190,7 +190,7 @@ class CellOwner:
         if not owner or owner == self._address:
             return None
         place, key = owner.split()
-        with suppress(Exception):  # whatever fails, the state has all rows
+        with suppress(Exception):  # after any failure, the state still has all rows
             connection = Client(f"\0{place}", "AF_UNIX")
             if connection.poll(ANSWER_SECONDS):
                 answer_challenge(connection, bytes.fromhex(key))

@@ -1,4 +1,4 @@
-"""What `tw.explain` says of a join: its graph, cells and orders, expected and actual results, and its state."""
+"""Explains a join for `tw.explain`: its graph, cells and orders, expected and actual results, and its state."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _window_text(window: TimeWindow | CountWindow | None) -> str | None:
 
 
 def _measured_graph(query: JoinQuery, statistics: Sequence[Mapping[str, Any]]) -> JoinGraph:
-    """The join graph with what cells have measured: their mean, each cell being a part of the whole."""
+    """The join graph with the cells' measurements: their mean, each cell being a part of the whole."""
     busy = [each for each in statistics if each.get("rates")]
     if not busy:
         return query.graph()
@@ -160,7 +160,7 @@ def _replication(plan: JoinPlan, layout: Layout, rates: Mapping[str, float]) -> 
 
 
 def _better_shares(plan: JoinPlan, rates: Mapping[str, float]) -> list[int] | None:
-    """The shares that measured rates suggest, if they would copy clearly fewer rows than the present ones."""
+    """The shares that measured rates suggest, if they would copy clearly fewer rows than the present shares."""
     weights = {name: 0.0 if name in plan.tables else rate for name, rate in rates.items()}
     best = choose_shares(plan.layout.shares.placed_by, weights, plan.layout.shares.cells)
     sent, sent_by_best = (_replication(plan, layout, rates) for layout in (plan.layout, Layout(plan.query, best)))

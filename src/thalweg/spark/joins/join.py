@@ -78,7 +78,7 @@ def join(
     delay
         How late rows may come, for streams that have no ``withWatermark`` of their own.
     planner, policy, drift
-        What chooses probe orders: a planner of `thalweg.joinorder`; a policy of `thalweg.ordering` and a detector of
+        They choose probe orders: a planner of `thalweg.joinorder`; a policy of `thalweg.ordering` and a detector of
         `thalweg.drift` for star joins.
     output
         ``"append"`` gives each result once, when it appears. ``"changelog"`` adds a column ``change``: 1 when a result
@@ -94,13 +94,13 @@ def join(
     late
         ``"count"`` counts rows that come after the delay; a folder keeps them there as well, for each stream.
     state
-        A folder, shared by driver and workers, where to keep what is learnt, so that the next run starts with it.
+        A folder, shared by driver and workers, where to keep learnt statistics, so that the next run starts with them.
 
     Examples
     --------
     >>> joined = join({"a": clicks, "b": views}, "a.user = b.user", "10 minutes", "ts")  # doctest: +SKIP
     """
-    # What was given.
+    # The arguments.
     inputs = check_inputs(streams, windows, event_time)
     columns = {each.name: each.frame.columns for each in inputs}
     condition = parse_on(on, columns)
@@ -148,6 +148,6 @@ def join(
         notes=(*suggest_settings(spark, layout.shares.cells, is_streaming=is_streaming), *notes),
     )
 
-    # What runs.
+    # The run.
     runs.record(JoinRun(key, plan))
     return lower(plan, inputs, frames, tables)

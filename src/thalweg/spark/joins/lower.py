@@ -52,7 +52,7 @@ def pack_tables(frames: Mapping[str, DataFrame], tables: Sequence[str]) -> dict[
         sizes = ", ".join(f"{name} {len(data) >> 20} MB" for name, data in packed.items())
         raise ValueError(
             f"tables travel with the query and may have {MOST_TABLE_BYTES >> 20} MB together: {sizes}. Filter them, "
-            f"select= fewer columns, or read the large one as a stream with windows={{name: None}}"
+            f"select= fewer columns, or read the large table as a stream with windows={{name: None}}"
         )
     return packed
 
@@ -119,13 +119,14 @@ def _joined(plan: JoinPlan, messages: DataFrame, tables: Mapping[str, bytes]) ->
 
 def _unpacked(plan: JoinPlan, inputs: Sequence[JoinInput], results: DataFrame) -> DataFrame:
     """The results as columns of the names and types that the user knows."""
+    from pyspark.sql.types import ByteType, StructField, StructType
+
     by_name = {each.name: each for each in inputs}
     shown = pa.schema([(alias, by_name[name].arrow_types[column]) for name, column, alias in plan.query.select])
-    fields = ", ".join(
-        f"`{alias}` {by_name[name].types[column].simpleString()}" for name, column, alias in plan.query.select
-    )
+    # Not as text, which has no room for the odd names that fields within a struct may have.
+    fields = StructType([StructField(alias, by_name[name].types[column]) for name, column, alias in plan.query.select])
     if plan.query.output == "changelog":
-        shown, fields = shown.append(pa.field(CHANGE, pa.int8())), f"{fields}, {CHANGE} tinyint"
+        shown, fields = shown.append(pa.field(CHANGE, pa.int8())), fields.add(CHANGE, ByteType())
     return results.mapInArrow(unpacker(shown, plan.key), fields)
 
 

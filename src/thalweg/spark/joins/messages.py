@@ -21,13 +21,13 @@ LEDGER = -1  # the address of the ledger, which is a key like a cell's label and
 
 
 class MessageKind(StrEnum):
-    """What a message is about."""
+    """The subject of a message."""
 
     ROWS = "rows"  # packed rows of an input, for this cell
     UNPLACED_ROWS = "unplaced rows"  # packed rows of an input with their hashes, of which each cell picks its own
     WAKE_UP = "wake up"  # nothing but that the cell exists
     LAYOUTS = "layouts"  # the active layouts, as JSON, by which the rows of this micro-batch were sent
-    TASK_REPORT = "task report"  # what a task has sent, for the ledger
+    TASK_REPORT = "task report"  # on the rows that a task has sent, for the ledger
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Message:
 
 @dataclass(frozen=True)
 class TaskReport:
-    """What a task tells the ledger of the rows of an input that it has sent.
+    """The report of a task to the ledger, on the rows of an input that it has sent.
 
     >>> report = TaskReport("grid", "A", 3, LayoutEntry.first(), SkewReport("A", 10))
     >>> TaskReport.from_bytes(report.to_bytes()) == report

@@ -51,7 +51,7 @@ SEGMENT = StructType([StructField("segment", BinaryType())])
 
 @dataclass
 class StepProgress:
-    """What a step of a cell has done so far."""
+    """The counts, times and late rows of a cell's step so far."""
 
     counts: dict[str, Any] = field(default_factory=lambda: {"steps": 1})
     seconds: dict[str, float] = field(default_factory=lambda: {"read": 0.0, "join": 0.0, "write": 0.0})
@@ -250,7 +250,7 @@ class JoinProcessor(StatefulProcessor):
                 progress.late.append(late)
 
     def _save_late_rows(self, cell: int, several: Iterable[Mapping[str, pa.RecordBatch]]) -> None:
-        """Keep late rows in one file a stream and micro-batch, whatever the pieces they came in."""
+        """Keep late rows in one file a stream and micro-batch, in however many pieces they came."""
         if self.spec.plan.late is None:
             return
         by_input: dict[str, list[pa.RecordBatch]] = {}
@@ -286,7 +286,7 @@ class JoinProcessor(StatefulProcessor):
     # ---------------------------------------------------------------------------------------------- the ledger
 
     def _keep_ledger(self, reports: list[TaskReport], watermark: int) -> None:
-        """Count rows without key or time, refuse a layout that is not the state's, and decide what to split next."""
+        """Count rows without key or time, refuse a layout unlike the state's, and decide which keys to split next."""
         value = self._value.get()
         before = LedgerState.from_bytes(bytes(value[0])) if value else LedgerState(reports[0].layout, {})
         for report in reports:
@@ -306,7 +306,7 @@ class JoinProcessor(StatefulProcessor):
     def _split(
         self, record: SplittingRecord | None, reports: list[TaskReport], watermark: int
     ) -> SplittingRecord | None:
-        """What is known of frequent keys after a micro-batch."""
+        """The record of frequent keys after a micro-batch."""
         splitting = self.spec.plan.splitting
         if splitting is None:
             if record and record.is_split:

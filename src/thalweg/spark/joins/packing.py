@@ -2,7 +2,7 @@
 
 Before the shuffle each task gathers its rows, finds their cells and sends each cell a few large binaries; after the
 join binaries become columns again. In between Spark moves and stores bytes, and converts no row. A task also reports to
-the ledger what it has sent, and by which layouts.
+the ledger how many rows it has sent, and by which layouts.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class PackingTask:
         yield from (message.to(label) for label in self._layout.labels)
 
     def send_report(self) -> Batches:
-        """Tell the ledger what has been sent."""
+        """Report to the ledger on the rows that were sent."""
         entry, skew = (self._entry, self._skew) if self._splitting else (None, None)
         report = TaskReport(self._layout.text(), self._name, self._without_key_or_time, entry, skew)
         yield Message(MessageKind.TASK_REPORT, self._name, report.to_bytes()).to(LEDGER)

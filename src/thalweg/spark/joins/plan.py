@@ -29,7 +29,7 @@ class JoinPlan:
 
     key: str  # of this run of the join
     layout: Layout  # the query, and which rows go to which cells
-    folder: str  # where workers report, and keep what they learn
+    folder: str  # of the workers' reports and their knowledge
     options: Mapping[str, Any] = field(default_factory=dict)  # of cells: planner, policy, drift
     rates: Mapping[str, float] = field(default_factory=dict)  # rows of each input, relative to the others
     filters: tuple[tuple[str, str], ...] = ()  # an input, and a condition on its rows alone
@@ -41,7 +41,7 @@ class JoinPlan:
 
     @property
     def query(self) -> JoinQuery:
-        """What was asked."""
+        """The query that the plan runs."""
         return self.layout.query
 
 

@@ -34,7 +34,7 @@ def choose_casts(inputs: Sequence[JoinInput], condition: Condition) -> dict[Colu
             said = ", ".join(f"{attribute} is {kind}" for attribute, kind in kinds.items())
             first = next(iter(kinds))
             raise ValueError(
-                f"keys of different types never match in the same way everywhere: {said}. Cast one: "
+                f"keys of different types never match in the same way everywhere: {said}. Cast one of them: "
                 f"frame.withColumn('{first.name}', col('{first.name}').cast('...'))"
             )
         widest = max(kinds.values(), key=family.index)

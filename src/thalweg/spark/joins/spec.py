@@ -1,4 +1,4 @@
-"""What workers know of a join, and what all of them do: make new cells, report, and keep what cells have learnt."""
+"""The part of a join that all its workers know: how to make new cells, to report, and to keep the cells' knowledge."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class JoinSpec:
-    """What workers need to know of a join."""
+    """All that workers need to know of a join."""
 
     plan: JoinPlan
     tables: Mapping[str, bytes] = field(default_factory=dict)  # inputs that are sent with the query, packed
@@ -38,7 +38,7 @@ class JoinSpec:
         return self.plan.layout
 
     def new_cell(self) -> Cell:
-        """A cell without rows, that knows what some cell of the query has learnt before."""
+        """A cell without rows, which begins with the saved knowledge of another cell of the query."""
         cell, name = Cell(self.plan.query, **self.plan.options), self._knowledge_file
         with contextlib.suppress(OSError, SavedStateError):  # a cell that knows nothing gives the same results
             saved = StateFolder(self.plan.folder).read([name])
@@ -60,11 +60,11 @@ class JoinSpec:
         return found
 
     def report(self, name: str, content: Mapping[str, Any]) -> None:
-        """Tell the driver something."""
+        """Write a report for the driver."""
         self._write(report_file(self.plan.key, name), REPORT, content)
 
     def save(self, knowledge: Mapping[str, Any]) -> None:
-        """Let new cells know what a cell has learnt."""
+        """Save a cell's knowledge for new cells."""
         self._write(self._knowledge_file, KNOWLEDGE, knowledge)
 
     @property
@@ -103,7 +103,7 @@ class WindowTooLargeError(MemoryError):
 
 
 def sum_counts(several: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Counts of one name summed, also counts within counts.
+    """The sums of counts with the same name, also of counts within counts.
 
     >>> sum_counts([{"rows": {"A": 1}, "steps": 1}, {"rows": {"A": 2, "B": 5}, "steps": 1}])
     {'rows': {'A': 3, 'B': 5}, 'steps': 2}

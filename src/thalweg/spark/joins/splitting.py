@@ -109,7 +109,7 @@ class Splitting:
 
 @dataclass(frozen=True)
 class SplittingRecord:
-    """What the ledger keeps in the state about split keys."""
+    """The ledger's record of split keys, which is kept in the state."""
 
     entries: tuple[LayoutEntry, ...]  # that hold for the last micro-batch, and for the next
     statistics: SkewStatistics
@@ -131,7 +131,7 @@ class SplittingRecord:
         reports: Sequence[SkewReport],
         watermark: int,
     ) -> SplittingRecord:
-        """What is known after a micro-batch; the file for the next is written if the layouts change."""
+        """The record after a micro-batch; the file for the next micro-batch is written if the layouts change."""
         layouts = splitting.check(query, used, self, batch)
         statistics = self.statistics.after(layouts, reports, splitting.shares)
         following = statistics.next_layouts(watermark, splitting.shares) if self.may_split else layouts

@@ -137,7 +137,7 @@ def _check_aliases(selected: Sequence[ResultColumn]) -> None:
     for stream, name, alias in selected:
         if aliases.count(alias.lower()) > 1:
             raise ValueError(
-                f"two columns of the result would be called {alias!r}; give one another name: "
+                f"two columns of the result would be called {alias!r}; give one of them another name: "
                 f"select=['{stream}.{name} AS other', ...]"
             )
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ROUND = "thalweg:round"  # the number of a row's round
 HAVING = "thalweg:having"
-KEY = "thalweg:key"
+OUTPUT = "thalweg:output:"  # before the place of an output
 
 
 @dataclass(frozen=True)
@@ -109,11 +109,17 @@ class QueryLowering:
             return frame.distinct() if query.is_distinct else frame
         assert isinstance(root, Aggregate)  # noqa: S101 - the heuristics put it on top
         joined = self._lower(root.child)
-        keys = [f.expr(key.sql).alias(f"{KEY}{number}") for number, key in enumerate(query.group_by)]
+        keys = [f.expr(key.sql) for key in query.group_by]
         having = [] if query.having is None else [f.expr(query.having.sql).alias(HAVING)]
-        grouped = joined.groupBy(number.alias(ROUND), *keys).agg(*outputs, *having)
+        # Under other names first: a key that is an output, too, would be there twice under one name.
+        hidden = [f"{OUTPUT}{place}" for place in range(len(query.outputs))]
+        aggregates = [
+            f.expr(output.expression.sql).alias(name) for output, name in zip(query.outputs, hidden, strict=True)
+        ]
+        grouped = joined.groupBy(number.alias(ROUND), *keys).agg(*aggregates, *having)
         grouped = grouped.select(
-            *(f.col(backticked(name)) for name in [ROUND, *(output.name for output in query.outputs)]),
+            backticked(ROUND),
+            *(f.col(backticked(name)).alias(output.name) for output, name in zip(query.outputs, hidden, strict=True)),
             *([f.col(backticked(HAVING))] if having else []),
         )
         if not query.group_by:

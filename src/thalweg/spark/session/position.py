@@ -7,11 +7,12 @@ again goes on from there.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from thalweg.sealed import SavedStateError, load_json, seal, unseal
+from thalweg.sealed import load_json, odd, seal, unseal
 from thalweg.spark.folder import StateFolder
 from thalweg.spark.session.rows import Pane, Panes
 
@@ -68,17 +69,49 @@ class SessionPosition:
         values = load_json(KIND, text)
         try:
             return cls(
-                batch=int(values["batch"]),
-                latest=dict(values["latest"]),
-                queries={token: QueryPosition(**each) for token, each in values["queries"].items()},
-                segments=tuple(WaitingSegment(**each) for each in values["segments"]),
+                batch=_whole(values["batch"]),
+                latest=_whole_numbers(values["latest"]),
+                queries={token: _query_position(each) for token, each in values["queries"].items()},
+                segments=tuple(_segment(**each) for each in values["segments"]),
                 panes={
-                    stream: {int(end): Pane(**pane) for end, pane in ends.items()}
+                    stream: {int(end): _pane(**pane) for end, pane in ends.items()}
                     for stream, ends in values["panes"].items()
                 },
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise SavedStateError(f"the saved {KIND} is not what Thalweg writes ({error})") from None
+            raise odd(KIND, f"{type(error).__name__}: {error}") from None
+
+
+def _query_position(values: Mapping[str, Any]) -> QueryPosition:
+    position = QueryPosition(**values)
+    counts = (position.rows, position.rounds, position.late)
+    for number in counts if position.delivered is None else (*counts, position.delivered):
+        _whole(number)
+    if not isinstance(position.schedule, Mapping | None):
+        raise TypeError(f"the schedule is {position.schedule!r:.40}")
+    return position
+
+
+def _segment(folder: str, latest: Mapping[str, int]) -> WaitingSegment:
+    if not re.fullmatch(r"segments/\d+", folder):  # it will be removed one day
+        raise ValueError(f"a segment is in {folder!r:.40}")
+    return WaitingSegment(folder, _whole_numbers(latest))
+
+
+def _pane(width: int, rows: int, kept: Mapping[str, int]) -> Pane:
+    if _whole(width) < 1:
+        raise ValueError(f"a pane is {width} microseconds wide")
+    return Pane(width, _whole(rows), _whole_numbers(kept))
+
+
+def _whole_numbers(values: Mapping[str, int]) -> dict[str, int]:
+    return {name: _whole(value) for name, value in values.items()}
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{value!r:.40} is no whole number")
+    return value
 
 
 def load_position(folder: StateFolder) -> SessionPosition:

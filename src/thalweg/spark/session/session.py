@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
-from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -130,8 +130,8 @@ class Session:
         parsed = parse_query(text, sources, list(self._predicates))
         options, sink = QueryOptions.checked(rate_weight, memory_weight, partitions, scheduler), as_sink(to)
         with self._lock:
-            taken = Counter(each.compiled.query.digest for each in self._queries.values())
-            token = f"{parsed.digest}-{taken[parsed.digest] + 1}"
+            numbered = (f"{parsed.digest}-{number}" for number in itertools.count(1))
+            token = next(token for token in numbered if token not in self._queries)
             compiled = program_query(token, parsed, list(self._streams.values()))
             schema = self._schema(compiled)
             if self.engine is not None:
@@ -166,11 +166,7 @@ class Session:
             raise ValueError(
                 "a session needs a query before it starts: session.query('SELECT ... WINDOW [10 seconds]')"
             )
-        engine = SessionEngine(self.spark, self._catalog(), self.checkpoint, self._late_folder, self._serve)
-        for query in self.queries:
-            self._claim(query.compiled.token, query.sink)
-        self._serve(engine)
-        self.engine = engine
+        engine = self.make_engine()
         writer = (
             all_streams(list(self._streams.values()))
             .writeStream.foreachBatch(engine.run)
@@ -179,6 +175,15 @@ class Session:
         self._running = (writer.trigger(**trigger) if trigger else writer).start()
         runs.attach(str(self._running.id), self.thalweg_run)
         return self._running
+
+    def make_engine(self) -> SessionEngine:
+        """What runs the micro-batches, from where the session stood last. `start` gives it to Spark's streaming."""
+        engine = SessionEngine(self.spark, self._catalog(), self.checkpoint, self._late_folder, self._serve)
+        for query in self.queries:
+            self._claim(query.compiled.token, query.sink)
+        self._serve(engine)
+        self.engine = engine
+        return engine
 
     def stop(self) -> None:
         """Stop after the micro-batch that runs."""
@@ -212,10 +217,14 @@ class Session:
     def _serve(self, engine: SessionEngine) -> None:
         """Tell an engine which queries there are now, and where each of them stands."""
         with self._lock:
-            known, latest = engine.position.queries, engine.position.latest
+            known, running = dict(engine.position.queries), dict(engine.served)
+            for token, query in self._queries.items():
+                if token in running and running[token].compiled is not query.compiled:
+                    del known[token], running[token]  # of a query with the same text that was removed
+            latest = engine.position.latest
             positions = {token: query.position(known.get(token), latest) for token, query in self._queries.items()}
             served = {
-                token: query.served(engine.served.get(token), positions[token], engine.tuple_rates)
+                token: query.served(running.get(token), positions[token], engine.tuple_rates)
                 for token, query in self._queries.items()
             }
             engine.serve(served, positions)

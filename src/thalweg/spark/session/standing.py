@@ -98,8 +98,10 @@ class StandingQuery:
     def position(self, known: QueryPosition | None, latest: Mapping[str, int]) -> QueryPosition:
         """Where the query stands when the next micro-batch comes."""
         position = known or QueryPosition(self.compiled.query.digest, self._before_unseen(latest))
-        if self._is_resumed and not position.is_served:
-            position = replace(position, failed=None, is_paused=False, delivered=self._before_unseen(latest))
+        if self._is_resumed and position.failed is not None:
+            position = replace(position, failed=None, delivered=self._before_unseen(latest))
+        if position.is_paused and not self.is_paused:  # also in a session that was started again: rows were not kept
+            position = replace(position, delivered=self._before_unseen(latest))
         self._is_resumed = False
         return replace(position, is_paused=self.is_paused)
 

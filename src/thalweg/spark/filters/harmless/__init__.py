@@ -1,4 +1,4 @@
-"""Proves of conditions that they cannot raise, whatever the data are: rules for each class of expressions."""
+"""Proves of conditions that they cannot raise on any data: rules for each class of expressions."""
 
 from thalweg.spark.filters.harmless.prover import CLOCKS, Prover
 from thalweg.spark.filters.harmless.values import Node

@@ -1,4 +1,4 @@
-"""Rules for arithmetic: what cannot overflow or divide by zero."""
+"""Rules for arithmetic: which expressions cannot overflow or divide by zero."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def adds(call: Call) -> Value:
             return in_type(call, left.type, left.low + right.low, left.high + right.high)
         if call.kind == "Subtract":
             return in_type(call, left.type, left.low - right.high, left.high - right.low)
-        products = [one * other for one in (left.low, left.high) for other in (right.low, right.high)]
+        products = [x * y for x in (left.low, left.high) for y in (right.low, right.high)]
         return in_type(call, left.type, min(products), max(products))
     (left_whole, left_scale), (right_whole, right_scale) = digits(left.type), digits(right.type)
     if call.kind == "Multiply":

@@ -64,7 +64,7 @@ def cast(value: Value, target: Any) -> Value | None:  # noqa: ANN401, PLR0911 - 
 
 
 def cast_whole(value: Value, target: str) -> Value | None:
-    """The cast of a whole number, or to one."""
+    """The cast of a whole number, or to a whole number."""
     everything = any_of_type(target)
     if value.type == "timestamp" and target == "long":
         return everything
@@ -82,7 +82,7 @@ def cast_whole(value: Value, target: str) -> Value | None:
 
 
 def cast_time(value: Value, target: str) -> Value | None:
-    """The cast of a date or a timestamp: one with all its values is too large for a timestamp or for another zone."""
+    """The cast of a date or a timestamp; far from the common era it may not fit into a timestamp or another zone."""
     unit = 1 if value.type == "date" else MICROSECONDS_A_DAY
     is_common = is_in_common_era(value)
     if target == "date" or (target in TIMES and is_common):

@@ -1,4 +1,4 @@
-"""Proves of an expression that Spark evaluates it on every row without an error, whatever the data are.
+"""Proves of an expression that Spark evaluates it on every row of any data without an error.
 
 A proof goes up the expression tree: for each class of expression a rule says, given the types and the bounds of its
 arguments, the type and the bounds of its values. Every rule was checked against Spark, in ANSI mode and without it, on
@@ -101,7 +101,7 @@ FUNCTIONS: dict[str, tuple[tuple[str, ...], str]] = {
 
 @dataclass(frozen=True)
 class Prover:
-    """Proves expressions of a tree, and asks Spark for what the tree does not say.
+    """Proves expressions of a tree, and asks Spark for the properties that the tree leaves out.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class Prover:
             return False
 
     def value(self, node: Node) -> Value:
-        """What is known of an expression's values, if it cannot raise; `Unproven` otherwise."""
+        """The type and bounds of an expression's values, if it cannot raise; `Unproven` otherwise."""
         try:
             return self._value(node)
         except Unproven:

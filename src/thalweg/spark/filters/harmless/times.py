@@ -1,4 +1,4 @@
-"""Rules for dates, timestamps and intervals: what stays within the calendar."""
+"""Rules for dates, timestamps and intervals: which expressions stay within the calendar."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def shifts_time(call: Call) -> Value:
 
 
 def parses(call: Call) -> Value:
-    """`to_date` and `to_timestamp` without a format, of what is no text."""
+    """`to_date` and `to_timestamp` without a format, of dates and timestamps."""
     target = "date" if call.kind == "ParseToDate" else call.fields["dataType"]
     require(len(call.arguments) == 1 and call.arguments[0].type in {"date", *TIMES})
     result = cast(call.arguments[0], target)

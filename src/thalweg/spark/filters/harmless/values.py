@@ -1,4 +1,4 @@
-"""What a proof knows of expressions: their nodes in Catalyst's tree, and the types and bounds of their values."""
+"""The knowledge of a proof about expressions: their nodes in Catalyst's tree, the types and bounds of their values."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Value:
-    """What is known of the values of an expression that cannot raise.
+    """The type and bounds of the values of an expression that cannot raise.
 
     Bounds hold for numbers, for dates in days since 1970, for timestamps in microseconds since then, and for intervals
     in months or microseconds. They are infinite where nothing is known.
@@ -83,7 +83,7 @@ BOOLEAN = Value("boolean")
 TEXT = Value("string")
 
 
-class Unproven(Exception):  # noqa: N818 - no error: the expression has to be taken for one that may raise
+class Unproven(Exception):  # noqa: N818 - no error: the expression has to be treated as if it may raise
     """There is no proof that an expression cannot raise."""
 
 
@@ -102,7 +102,7 @@ class Call:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What the tree says of the expression."""
+        """The fields of the expression in the tree."""
         return self.node.fields
 
     def property_of(self, name: str) -> str | None:
@@ -192,5 +192,5 @@ def is_in_common_era(time: Value) -> bool:
 
 
 def union(values: Sequence[Value]) -> Value:
-    """A value that is one of several, all of one type."""
+    """A value that is one of several values of the same type."""
     return Value(values[0].type, min(value.low for value in values), max(value.high for value in values))

@@ -1,4 +1,4 @@
-"""What all kinds of predicates have in common, and what they are told when they are asked how they run."""
+"""The base class of all kinds of predicates, and the analysis of a DataFrame by which they say how they run."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ OPTIONS = ("cost", "pinned", "deterministic", "after")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Predicate:
-    """What all predicates have.
+    """A condition on rows; each kind of predicate says how it runs.
 
-    `cost` is what a row costs, in any unit, if all predicates of a query have one; otherwise it is measured. `pinned`
-    keeps the predicate's place among the others as written, as `deterministic=False` does; `after` names the predicates
-    that must have accepted a row before this one sees it.
+    `cost` is the cost of a row, in any unit, if all predicates of a query have a cost; otherwise it is measured.
+    `pinned` keeps the predicate's place among the others as written, as `deterministic=False` does; `after` names the
+    predicates that must have accepted a row before this predicate sees it.
     """
 
     name: str
@@ -53,12 +53,12 @@ class Predicate:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the predicate itself takes to Python or looks up, without those of its members."""
+        """The columns that the predicate itself takes to Python or looks up, without the columns of its members."""
         return ()
 
     @property
     def members(self) -> tuple[Predicate, ...]:
-        """The predicates that this one is made of."""
+        """The predicates that this predicate is made of."""
         return ()
 
     @property
@@ -78,7 +78,7 @@ class Predicate:
 
     @property
     def details(self) -> tuple[object, ...]:
-        """What makes this predicate the same as another one in a later run, besides kind and name."""
+        """The values that identify this predicate in a later run, besides kind and name."""
         return ()
 
     @property
@@ -91,7 +91,7 @@ class Predicate:
         """Refuse columns whose types do not fit."""
 
     def check_can_be_sent(self) -> None:
-        """Refuse what cannot be sent to workers."""
+        """Refuse a predicate that cannot be sent to workers."""
 
     def in_spark(self, analysis: Analysis) -> SparkCondition | None:
         """The predicate as a condition in Spark; None if it has to run elsewhere."""
@@ -151,7 +151,7 @@ class Predicate:
 
 
 class Analysis:
-    """What predicates are told when they are asked how they run on a DataFrame."""
+    """The analysis of a DataFrame and its conditions, by which predicates say how they run."""
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ class Analysis:
 
 
 def as_predicate(written: object) -> Predicate:
-    """A predicate of what `tw.where` accepts: a predicate, a Column, or text in Spark SQL."""
+    """A predicate from an argument of `tw.where`: a predicate, a Column, or text in Spark SQL."""
     from thalweg.spark.filters.predicates.expression import expr
 
     if isinstance(written, Predicate):
@@ -263,7 +263,7 @@ def checked_after(after: object) -> tuple[Predicate | str, ...]:
 
 
 def inherited(members: Sequence[Predicate], options: dict[str, Any]) -> dict[str, Any]:
-    """A predicate made of others holds its place if one of them does."""
+    """The options of a predicate made of others, which holds its place if any of them does."""
     if any(member.holds_place for member in members):
         options["pinned"] = True
     return options

@@ -56,7 +56,7 @@ class NotPredicate(Predicate):
         return (self.negated,)
 
     def in_spark(self, analysis: Analysis) -> SparkCondition | None:
-        """A condition, if the negated predicate is one."""
+        """A condition, if the negated predicate is a condition."""
         negated = self.negated.in_spark(analysis)
         return None if negated is None else Negation.of(negated)
 
@@ -73,8 +73,8 @@ def any_of(*members: Any, name: str | None = None, **options: Any) -> AnyOfPredi
     """
     if len(members) == 1 and isinstance(members[0], list | tuple):
         raise TypeError("write the members of tw.any_of one after the other: tw.any_of(a, b), or tw.any_of(*members)")
-    if len(members) < 2:  # noqa: PLR2004 - of one there is no order
-        raise ValueError("tw.any_of takes two predicates or more; a single one needs no tw.any_of")
+    if len(members) < 2:  # noqa: PLR2004 - a single predicate has no order
+        raise ValueError("tw.any_of takes two predicates or more; a single predicate needs no tw.any_of")
     predicates = tuple(map(as_predicate, members))
     shown = name or " or ".join(predicate.name for predicate in predicates)
     return AnyOfPredicate(name=shown, alternatives=predicates, **inherited(predicates, checked_options(options)))

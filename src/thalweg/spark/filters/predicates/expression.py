@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.spark.filters.conditions import SparkCondition
 from thalweg.spark.filters.predicates.base import Analysis, Predicate, checked_options, is_column
+from thalweg.spark.jvm import java_class
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExpressionPredicate(Predicate):
-    """A condition that Spark evaluates: text in Spark SQL, a Column, or what makes a Column of a DataFrame."""
+    """A condition that Spark evaluates: text in Spark SQL, a Column, or a function from a DataFrame to a Column."""
 
     condition: str | Column | Callable[[DataFrame], Column]
 
@@ -84,7 +85,7 @@ def _check_pattern(frame: DataFrame, name: str, pattern: str) -> None:
     from pyspark.errors import IllegalArgumentException
 
     try:
-        frame.sparkSession.sparkContext._jvm.java.util.regex.Pattern.compile(pattern)  # type: ignore[union-attr]  # noqa: SLF001
+        java_class(frame.sparkSession._jvm, "java.util.regex.Pattern").compile(pattern)  # noqa: SLF001
     except IllegalArgumentException as error:
         reason = str(error).partition("\n")[0]
         raise ValueError(

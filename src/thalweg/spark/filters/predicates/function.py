@@ -56,8 +56,8 @@ class FunctionPredicate(Predicate):
             dumps(self.function)  # type: ignore[no-untyped-call]
         except Exception as error:  # noqa: BLE001 - whatever pickling the user's objects raises
             raise TypeError(
-                f"predicate {self.name!r} cannot be sent to workers ({error}): make what it holds inside the "
-                f"function, or keep it in a module's variable that the function fills on first use"
+                f"predicate {self.name!r} cannot be sent to workers ({error}): make the objects that it uses inside "
+                f"the function, or keep them in a module's variable that the function fills on first use"
             ) from None
 
     def in_python(self, analysis: Analysis) -> PythonForm:  # noqa: D102
@@ -126,16 +126,16 @@ def predicate(
     takes
         ``"arrow"``: Arrow arrays in, one boolean a row out. ``"numpy"`` and ``"pandas"``: the same with NumPy arrays or
         pandas Series. ``"rows"``: the values of one row in, as a Python UDF of Spark gets them, one boolean out. By
-        default, what the function's annotations say, else Arrow. NULL, as None or a missing value, means not kept.
+        default, as the function's annotations say, else Arrow. NULL, as None or a missing value, means not kept.
     name
         By default, the function's.
     cost
-        What a row costs, in any unit (seconds, tokens, money). Give it for all predicates of a query or for none; if
+        The cost of a row, in any unit (seconds, tokens, money). Give it for all predicates of a query or for none; if
         none has it, time is measured.
     pinned, deterministic
         A pinned or non-deterministic predicate keeps its place among the others as written.
     after
-        Predicates, or their names, that must have accepted a row before this one sees it.
+        Predicates, or their names, that must have accepted a row before this predicate sees it.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def predicate(
 
 
 def code_digest(function: Callable[..., Any]) -> str:
-    """A digest of what a function does, as far as its own code tells; empty for what has no code.
+    """A digest of a function's own code; empty for a callable without code.
 
     >>> code_digest(lambda x: x > 1) == code_digest(lambda x: x > 2)
     False
@@ -198,7 +198,7 @@ def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _takes_of(function: Callable[..., Any]) -> Takes:
-    """What a function takes, by its first annotation."""
+    """The kind of values that a function takes, by its first annotation."""
     annotations = [str(each) for name, each in getattr(function, "__annotations__", {}).items() if name != "return"]
     first = annotations[0] if annotations else ""
     for mark, takes in (("ndarray", "numpy"), ("Series", "pandas"), ("Array", "arrow")):

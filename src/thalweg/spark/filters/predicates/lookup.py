@@ -83,7 +83,7 @@ def lookup(
     """Whether a row's key is in a stored table: a semi-join, or with ``negate=True`` an anti-join.
 
     With `columns` it is a join: the kept rows get these columns of the table. First all predicates decide which rows
-    are kept, this one by the keys alone; columns are brought to those rows only.
+    are kept, this lookup by the keys alone; columns are brought to the kept rows only.
 
     A row whose key is NULL is kept by neither. `refresh` on the predicate reads the table again.
 
@@ -125,5 +125,5 @@ def lookup(
         **checked_options(options),
     )
     if isinstance(table, pa.Table):
-        _ = found.keys  # what is wrong with it shows at once
+        _ = found.keys  # so that errors in the table show at once
     return found

@@ -1,1 +1,1 @@
-"""What runs in Python workers. Imports no pyspark before a task runs."""
+"""The part of `tw.where` that runs in Python workers. Imports no pyspark before a task runs."""

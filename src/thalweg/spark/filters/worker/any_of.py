@@ -1,8 +1,8 @@
 """A disjunction in a worker, whose inner order adapts by the dual rule.
 
-A conjunction runs first what drops most per cost; a disjunction runs first what accepts most. Both are one problem: a
-row leaves as soon as a member decides it. So a policy orders the members here too, and to be *dropped* means to be
-true.
+A conjunction first runs the predicate that drops most per cost; a disjunction first runs the member that accepts most.
+Both are the same problem: a row leaves as soon as a member decides it. So a policy orders the members here too, and to
+be *dropped* means to be true.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class AnyOf:
             member.begin_task()
 
     def judge(self, view: View) -> Verdict:
-        """Judge rows by one member after the other until one accepts them."""
+        """Judge rows by one member after the other until a member accepts them."""
         places = view.positions
         self._null = np.zeros(int(places.max()) + 1, np.bool_)
         self._failed = np.zeros_like(self._null)

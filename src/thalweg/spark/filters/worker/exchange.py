@@ -1,4 +1,4 @@
-"""How the workers of a query learn from one another and from earlier runs: each writes a file, and reads the others'.
+"""How the workers of a query learn from each other and from earlier runs: each writes a file, and reads the others'.
 
 A folder that cannot be read or written costs the sharing, never the query.
 """
@@ -18,7 +18,7 @@ from thalweg.spark.folder import StateFolder
 
 
 class Exchange:
-    """One worker process's side of the exchange."""
+    """The side of a worker process in the exchange."""
 
     def __init__(self, folder: str, signature: str) -> None:
         self.notes: list[str] = []
@@ -29,14 +29,14 @@ class Exchange:
         self._newest_stamps: dict[str, float] = {}  # of the profile tuples that were taken in, by file
 
     def publish(self, report: WorkerReport) -> None:
-        """Let the other workers and the driver know."""
+        """Write the report for the other workers and the driver."""
         try:
             self._folder.write(self._own_file, report.to_bytes())
         except OSError as error:
-            self._note(f"what workers learn is not shared: {error}")
+            self._note(f"workers do not share what they learn: {error}")
 
     def news(self) -> list[tuple[WorkerReport, Booleans]]:
-        """What others have learnt of the same predicates since the last look, and which profile tuples are new."""
+        """The reports of others on the same predicates since the last look, and which profile tuples are new."""
         try:
             versions = self._folder.versions()
             changed = [
@@ -46,7 +46,7 @@ class Exchange:
             ]
             contents = self._folder.read(changed)
         except OSError as error:
-            self._note(f"what others have learnt is not used: {error}")
+            self._note(f"the reports of other workers are not used: {error}")
             return []
         self._versions = versions
         found = []

@@ -1,7 +1,7 @@
 """Runs a query's Python predicates in a worker: one pass over Arrow batches, in an order that adapts.
 
-A process keeps what it has learnt of a query from batch to batch and from task to task, shares it with the other
-workers of the query through files, and begins with what they know. Imports no pyspark before a task runs.
+A process keeps its knowledge of a query from batch to batch and from task to task, shares it with the other workers of
+the query through files, and begins with theirs. Imports no pyspark before a task runs.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from thalweg.spark.filters.worker.view import View
 
 MOST_PASSES = 32  # that a worker process remembers
 MOST_CHANGES = 20  # of the order that a worker reports
-MOST_GATHERED = 8  # batches that are evaluated as one,
-CHEAP_SECONDS = 2e-4  # if the filters take less for each: some times what a batch costs besides
+MOST_GATHERED = 8  # batches that are evaluated as one batch,
+CHEAP_SECONDS = 2e-4  # if the filters take less for each: a few times the fixed cost of a batch
 
 Columns = Sequence[pa.Array]
 
@@ -86,7 +86,7 @@ class FilterPass:
             self._exchange.publish(self.report())
 
     def keep(self, columns: Columns) -> tuple[Booleans, dict[int, Failure]]:
-        """Which rows no predicate rejects, and on which of these one failed; they count as kept."""
+        """Which rows no predicate rejects, and on which of these rows a predicate failed; they count as kept."""
         count = len(columns[0])
         if not count:
             return np.zeros(0, np.bool_), {}
@@ -103,7 +103,7 @@ class FilterPass:
             self._log_change(before)
         if not self._failures:
             return kept, {}
-        # All predicates have seen a row that none rejects: the first as written is named, whatever the order.
+        # All predicates have seen a row that none rejects: in any order, the first that failed as written is named.
         failures = {
             row: Failure(min(reasons), reasons[min(reasons)])
             for row, reasons in sorted(self._failures.items())
@@ -114,7 +114,7 @@ class FilterPass:
         return kept, failures
 
     def report(self) -> WorkerReport:
-        """What this process knows of the query."""
+        """All that this process knows of the query."""
         pipeline = self.pipeline
         routed = pipeline if isinstance(pipeline, RoutedPipeline) else None
         return WorkerReport(
@@ -141,7 +141,7 @@ class FilterPass:
         )
 
     def learn_from_others(self) -> None:
-        """Take in what other workers, or earlier runs, have learnt since the last look."""
+        """Take in the new reports of other workers and of earlier runs."""
         for report, is_new in self._exchange.news():
             before = self.pipeline.policy.order
             if not self.pipeline.tuples:
@@ -169,7 +169,7 @@ class FilterPass:
     def _take_in_classes(self, pipeline: RoutedPipeline, report: WorkerReport) -> None:
         """Learn the classes that another process has found; a process that knows nothing goes on from there.
 
-        A process that has had classes decides for itself, whatever others still do.
+        A process that has had classes decides for itself, and does not follow others.
         """
         has_classes = report.routing is not None and report.routing.get("classifier") is not None
         if pipeline.router.seen and (pipeline.router.version or not has_classes):
@@ -186,7 +186,7 @@ class FilterPass:
             pipeline.policy = other.overall
 
     def _gathered(self, batches: Iterable[Columns]) -> Iterator[tuple[Columns, list[int]]]:
-        """Batches, with their sizes; several as one where that costs less than what each costs besides its rows."""
+        """Batches, with their sizes; several as one batch where that costs less than the fixed cost of each."""
         waiting: list[Columns] = []
         for columns in batches:
             waiting.append(columns)
@@ -239,7 +239,7 @@ class FilterPass:
     def _settle(
         self, columns: Columns, kept: Booleans, failures: Mapping[int, Failure], quarantine: Quarantine | None
     ) -> None:
-        """Do with the rows that failed what the user wants done."""
+        """Raise, drop or quarantine the rows that failed, as the user wants."""
         if self.spec.on_error == "raise":
             row, failure = next(iter(failures.items()))
             raise PredicateError(self._failure_text(columns, row, failure))
@@ -306,7 +306,7 @@ def drifts_of(pipeline: Pipeline) -> list[dict[str, Any]]:
 
 
 def routing_of(pipeline: RoutedPipeline) -> dict[str, Any]:
-    """What is known of the classes of a query, as plain values."""
+    """The classes of a query, with all that is known of them, as plain values."""
     return pipeline.router.explain() | {
         "rows_by": [{"attributes": list(names), "rows": rows} for names, rows in pipeline.rows_by.items()],
         "split_seconds": pipeline.split_seconds,
@@ -321,7 +321,7 @@ def _as_one(batches: Sequence[Columns]) -> tuple[Columns, list[int]]:
     return [pa.concat_arrays(several) for several in zip(*batches, strict=True)], sizes
 
 
-_passes: OrderedDict[str, FilterPass] = OrderedDict()  # of this process, the one used last at the end
+_passes: OrderedDict[str, FilterPass] = OrderedDict()  # of this process, the most recently used at the end
 
 
 def pass_of(spec: PassSpec) -> FilterPass:

@@ -22,7 +22,7 @@ from thalweg.spark.filters.worker.view import View
 
 Takes = Literal["arrow", "numpy", "pandas", "rows"]
 
-# What Spark computes for a predicate that it evaluated itself, see `conditions.attempt`; NULL where it raised.
+# The outcomes of a condition that Spark evaluated for a worker, see `conditions.attempt`; NULL where it raised.
 FALSE, TRUE, UNKNOWN = 0, 1, 2
 
 
@@ -48,7 +48,7 @@ class Judge(Protocol):
     name: str
 
     def judge(self, view: View) -> Verdict:
-        """Judge each row; there is at least one."""
+        """Judge each row; there is at least one row."""
         ...
 
     def adopt(self, fresh: Self) -> None:
@@ -199,7 +199,7 @@ class NotJudge:
 
 
 def describe(error: Exception) -> str:
-    """An exception in one line."""
+    """An exception as a single line."""
     return f"{type(error).__name__}: {error}"
 
 
@@ -214,7 +214,7 @@ def verdict_of(true: Booleans, null: Booleans | None, reasons: dict[int, str]) -
 
 
 def as_verdict(result: object, count: int, name: str) -> Verdict:
-    """What a function returned, checked.
+    """The verdict that a function returned, checked.
 
     >>> as_verdict([True, None], 2, "seen").null.tolist()
     [False, True]

@@ -18,7 +18,7 @@ from thalweg.spark.folder import StateFolder
 
 @dataclass(frozen=True)
 class QuarantineSpec:
-    """Where failed rows go, and what the columns are called that say why."""
+    """Where failed rows go, and the names of the columns that say why."""
 
     folder: str
     run: str  # the key of a batch query
@@ -52,7 +52,7 @@ class Quarantine:
             StateFolder(self._spec.folder).write(f"{self._task_name()}.parquet", file.getvalue())
 
     def _task_name(self) -> str:
-        """What a task is called whenever it runs again."""
+        """The name of a task, which is the same whenever it runs again."""
         from pyspark import TaskContext
 
         context = TaskContext.get()

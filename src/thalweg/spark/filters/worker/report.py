@@ -1,4 +1,4 @@
-"""What a worker process has learnt of a query's predicates, as it writes it for the other workers and the driver."""
+"""The report of a worker process on a query's predicates, as it writes it for the other workers and the driver."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from thalweg.sealed import SavedStateError, load_json, seal, unseal
 
 KIND, VERSION = "filter report", 1
 SUFFIX = ".learned"
-MERGED = "merged-"  # the file of what workers of earlier runs have learnt, put together
+MERGED = "merged-"  # the file of the merged reports of earlier runs
 
 
 @dataclass
 class WorkerReport:
-    """What one worker process, or several of an earlier run together, have learnt of a query's Python predicates."""
+    """All that one worker process, or the workers of earlier runs, have learnt of a query's Python predicates."""
 
     run: str  # the key of the run and of the stage that learnt it; empty for earlier runs
     signature: str  # of the predicates, by their content
@@ -40,7 +40,7 @@ class WorkerReport:
     drifts: list[dict[str, Any]] = field(default_factory=list)  # changes in the data that were detected
     routing: dict[str, Any] | None = None  # classes and their orders, as `ClassRouter.explain` tells them
     router: bytes = b""  # and as other workers learn from them
-    notes: list[str] = field(default_factory=list)  # what could not be used
+    notes: list[str] = field(default_factory=list)  # on files and classes that could not be used
     at: float = field(default_factory=time.time)
 
     def to_bytes(self) -> bytes:
@@ -52,7 +52,7 @@ class WorkerReport:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> WorkerReport:
-        """What `to_bytes` wrote, checked before anything is made of it."""
+        """The report that `to_bytes` wrote, checked before anything is made of it."""
         parts = unseal(KIND, VERSION, data)
         try:
             text, profile, router = parts
@@ -64,7 +64,7 @@ class WorkerReport:
 
 
 def _check(values: Any, profile: Profile) -> None:  # noqa: ANN401 - from a file
-    """Refuse content that does not fit together, whatever wrote it."""
+    """Refuse content that does not fit together."""
     count = len(values["predicates"])
     by_predicate = [values[name] for name in ("evaluated", "dropped", "failed", "seconds", "costs", "call_costs")]
     fits = (
@@ -82,7 +82,7 @@ def _check(values: Any, profile: Profile) -> None:  # noqa: ANN401 - from a file
 
 
 def merge(reports: Sequence[WorkerReport]) -> WorkerReport:
-    """What workers of earlier runs have learnt, put together: the newest order and the newest profile tuples."""
+    """The merged report of workers of earlier runs: the newest order and the newest profile tuples."""
     newest_first = sorted(reports, key=lambda report: -report.at)
     newest = newest_first[0]
     routed = max(

@@ -1,4 +1,4 @@
-"""What the driver tells a worker of a query: all values, no work."""
+"""The values that the driver sends to a worker about a query; no work is done here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Answer(Enum):
-    """What a pass over the rows answers for each of them."""
+    """The kind of answer that a pass over the rows gives for each row."""
 
     KEEP = "boolean"  # whether the row is kept; a row that fails is settled at once
     KEEP_OR_REASON = "string"  # NULL if it is rejected, nothing if it is kept, or why it failed: settled later
@@ -36,10 +36,10 @@ class PolicySpec:
     kind: type[Policy]
     filters: int
     options: Mapping[str, Any] = field(default_factory=dict)  # of the policy; costs are the hints, if there are any
-    detector: Detector | None = None  # one that has seen nothing yet
+    detector: Detector | None = None  # a detector that has seen nothing yet
 
     def make(self, order: Sequence[int] | None = None) -> Policy:
-        """A policy that has learnt nothing yet; it begins with this order if there is one."""
+        """A policy that has learnt nothing yet; it begins with this order if an order is given."""
         policy = self.kind(self.filters, **{**self.options, **({"order": order} if order else {})})
         return policy if self.detector is None else Watched(policy, deepcopy(self.detector))
 
@@ -49,11 +49,11 @@ class PassSpec:
     """All that a worker needs to know of the Python predicates of a query; the driver sends it with every task."""
 
     key: str  # of the run and of the stage in it
-    signature: str  # of the predicates, by their content: what was learnt of the same ones is taken over
+    signature: str  # of the predicates, by their content: reports with the same signature are taken over
     judges: Callable[[], Sequence[Judge]]  # makes them
     columns: tuple[str, ...]  # the names of the columns that come; codes of conditions may follow them
     policy: PolicySpec
-    folder: str  # where workers share what they learn
+    folder: str  # where workers share their reports
     names: tuple[str, ...]  # of the predicates, as written
     numbers: tuple[int, ...]  # and their numbers in the whole query
     on_error: str = "raise"

@@ -18,7 +18,7 @@ from thalweg.tables.keys import KeySet
 
 MOST_TABLES = 32  # that a worker process keeps ready to be looked up in
 
-# Of this process: tables by the digest of their content, and refreshed ones by their token, with the file's version.
+# Of this process: tables by the digest of their content, and refreshed tables by their token, with the file's version.
 _tables: OrderedDict[str, KeySet] = OrderedDict()
 _refreshed: OrderedDict[str, tuple[object, KeySet]] = OrderedDict()
 

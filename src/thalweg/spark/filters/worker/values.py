@@ -1,6 +1,6 @@
 """Arrow values as the Python values that Spark hands to a Python UDF, for predicates that take one row at a time.
 
-Structs are `Row`, maps are dictionaries, timestamps are naive and local, whatever the time zone of the session.
+Structs are `Row`, maps are dictionaries, timestamps are naive and local, whichever the time zone of the session.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def python_values(column: pa.Array) -> list[Any]:
 
 @lru_cache(maxsize=1000)
 def _converter(kind: pa.DataType) -> Converter | None:
-    """What makes Spark's value of a value that is not NULL; None where Arrow's is the same."""
+    """The function that makes Spark's value of an Arrow value that is not NULL; None where they are the same."""
     if pa.types.is_timestamp(kind):
         return _local if kind.tz is not None else None
     if pa.types.is_struct(kind):
