@@ -40,7 +40,7 @@ def test_check_runs_nothing(program: Path) -> None:
 def test_dry_run_prints_plans_and_charts_of_assumed_rates(program: Path) -> None:
     code, output = run(str(program), "--dry-run")
     assert code == 0, output
-    for part in ("Nothing has run.", "assumed numbers: 1,000 rows a second", "to_host_2", "rate of TCP", "Scan stream"):
+    for part in ("Nothing has run.", "assumed numbers: 1,000 rows a second", "to_host_2", "Scan stream TCP", "chart: "):
         assert part in output
     assert not (program.parent / "checkpoint").exists()
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -131,3 +133,12 @@ def test_paths_start_at_the_folder_of_the_file(tmp_path: Path) -> None:
     assert program.checkpoint == str(tmp_path / "checkpoint")
     assert program.streams["TCP"].path == str(tmp_path / "tcp")
     assert program.trigger == {}
+
+
+def test_yaml_says_the_same_as_toml(tmp_path: Path) -> None:
+    yaml = pytest.importorskip("yaml")
+    (tmp_path / "tcp").mkdir()
+    (tmp_path / "session.toml").write_text(GOOD)
+    (tmp_path / "session.yml").write_text(yaml.safe_dump(tomllib.loads(GOOD)))
+    toml, yml = (read_program_file(tmp_path / name) for name in ("session.toml", "session.yml"))
+    assert replace(yml, text=toml.text).__dict__ == toml.__dict__

@@ -22,8 +22,8 @@ def dry_run_text(session: Session) -> str:
     """The plans and charts of all queries of a session that has not started."""
     assumed = (
         f"Nothing has run. Charts are drawn for assumed numbers: {ASSUMED_RATE:,.0f} rows a second in every stream, "
-        f"{ASSUMED_ROWS:,.0f} rows in every table, conditions that keep {ASSUMED_SELECTIVITY:.0%}. While a session "
-        f"runs, its charts follow what is measured. @ marks the assumed point."
+        f"{ASSUMED_ROWS:,.0f} rows in every table, conditions that keep {ASSUMED_SELECTIVITY:.0%}, "
+        "operators of usual speed; @ marks this point. While a session runs, its charts follow what is measured."
     )
     return "\n\n".join([assumed, *(_query_text(query) for query in session.queries)])
 
@@ -35,7 +35,7 @@ def _query_text(query: StandingQuery) -> str:
     charts = build_charts(costs, query.partitions, ranges, statistics)
     points = [point for _, point in charts.points(statistics)]
     drawn = "\n".join(
-        f"{title}\n{_chart_text(chart, point, plans)}"
+        f"{title}\n{chart_text(chart, point, plans)}"
         for (title, chart, plans), point in zip(_titled(costs, charts.by_alias, charts.of_joins), points, strict=True)
     )
     plan = costs.space.plan(costs.best(statistics))
@@ -67,8 +67,27 @@ def _titled(
         yield "chart: the order of joins", of_joins, costs.space.joins
 
 
-def _chart_text(chart: Chart, point: Sequence[float], plans: Sequence[PlanNode]) -> str:
+def chart_text(chart: Chart, point: Sequence[float], plans: Sequence[PlanNode]) -> str:
+    """A chart with its plans; only a sentence, if one plan is the cheapest everywhere.
+
+    >>> from thalweg.charts import Scan, build_chart
+    >>> dimensions = [Dimension("selectivity of T", 0.0, 1.0), Dimension("rate of T", 0.0, 100.0)]
+    >>> chart = build_chart(dimensions, 4, lambda points: [points[0], 0.5 + 0.0 * points[1]])
+    >>> print(chart_text(chart, (0.9, 80.0), [Scan("T", "TCP"), Scan("T", "UDP")]))
+      selectivity of T
+         1 BBB@
+           BBBB
+           AAAA
+         0 AAAA
+           0  100  rate of T
+      A is
+        Scan stream TCP as T
+      B is
+        Scan stream UDP as T
+    """
     picture = heat_map(chart, point)
+    if len(picture.numbers) == 1:
+        return "  the same plan is the cheapest everywhere"
     legend = "\n".join(
         f"{LETTERS[number % len(LETTERS)]} is\n{indent(str(plans[number]), '  ')}" for number in picture.numbers
     )
