@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from thalweg.sealed import short_digest
-from thalweg.spark.filters.catalyst import facts_of
 from thalweg.sql.query import ContinuousQuery, Input, Selection
 
 if TYPE_CHECKING:
@@ -118,16 +117,14 @@ class Program:
 
 def program_query(token: str, query: ContinuousQuery, streams: Sequence[SharedStream]) -> ProgramQuery:
     """A query with its conditions divided into shared ones and its own."""
-    from pyspark.sql import functions as f
-
-    frames = {stream.name: stream.frame for stream in streams}
+    by_name = {stream.name: stream for stream in streams}
     keeps: dict[str, tuple[SharedCondition, ...]] = {}
     own: dict[str, tuple[Selection, ...]] = {}
     for each in query.inputs:
         selections = [selection for selection in query.selections if selection.alias == each.alias]
         native = [selection for selection in selections if selection.call is None] if each.is_stream else []
-        facts = facts_of(frames[each.source], [f.expr(selection.shared_sql) for selection in native]) if native else []
-        shared = [selection for selection, fact in zip(native, facts, strict=True) if fact.safe and fact.deterministic]
+        harmless = by_name[each.source].harmless([selection.shared_sql for selection in native]) if native else []
+        shared = [selection for selection, is_harmless in zip(native, harmless, strict=True) if is_harmless]
         keeps[each.alias] = tuple(SharedCondition(each.source, selection.shared_sql) for selection in shared)
         own[each.alias] = tuple(selection for selection in selections if selection not in shared)
     return ProgramQuery(token, query, keeps, own)

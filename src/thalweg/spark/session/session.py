@@ -70,6 +70,7 @@ class Session:
         self._tables: dict[str, StaticTable] = {}
         self._predicates: dict[str, FunctionPredicate] = {}
         self._queries: dict[str, StandingQuery] = {}
+        self._empty: DataFrame | None = None  # no rows, with the columns of all streams
         self.engine: SessionEngine | None = None
         self.thalweg_run = SessionRun(self)
         self._running: StreamingQuery | None = None
@@ -89,6 +90,7 @@ class Session:
         stream = SharedStream(name, frame, event_time, microseconds(delay, "delay"))
         stream.check()
         self._streams[name] = stream
+        self._empty = None
 
     def table(self, name: str, frame: DataFrame) -> None:
         """Give a static DataFrame a name, under which queries join with it."""
@@ -244,9 +246,9 @@ class Session:
         from pyspark.sql.types import StructField, StructType, TimestampType
 
         streams = list(self._streams.values())
-        batch = all_streams(streams)
-        empty = self.spark.createDataFrame([], batch.schema)
-        rows = shared_rows(empty, Program((compiled,)), streams)
+        if self._empty is None:
+            self._empty = self.spark.createDataFrame([], all_streams(streams).schema)
+        rows = shared_rows(self._empty, Program((compiled,)), streams)
         lowering = QueryLowering(compiled, rows, self._catalog(), Rounds((0,)))
         found = lowering.results(candidate_plans(compiled.query)[0].root).drop(ROUND).schema
         bounds = [StructField(name, TimestampType(), nullable=False) for name in ROUND_COLUMNS]

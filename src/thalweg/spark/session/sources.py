@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from thalweg.spark.filters.catalyst import facts_of
 from thalweg.sql.query import Source
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ class SharedStream:
     frame: DataFrame
     event_time: str
     delay: int
+    _harmless: dict[str, bool] = field(default_factory=dict, repr=False)  # conditions that were looked at before
 
     @property
     def source(self) -> Source:
@@ -32,6 +34,18 @@ class SharedStream:
     def stored_name(self, column: str) -> str:
         """The name of one of its columns among the rows of all streams."""
         return f"{self.name}:{column}"
+
+    def harmless(self, conditions: Sequence[str]) -> list[bool]:
+        """Whether each condition never raises and gives the same answer every time."""
+        from pyspark.sql import functions as f
+
+        unknown = [condition for condition in dict.fromkeys(conditions) if condition not in self._harmless]
+        if unknown:
+            found = facts_of(self.frame, [f.expr(condition) for condition in unknown])
+            self._harmless.update(
+                (condition, facts.safe and facts.deterministic) for condition, facts in zip(unknown, found, strict=True)
+            )
+        return [self._harmless[condition] for condition in conditions]
 
     def check(self) -> None:
         """Refuse a DataFrame that is no stream, or whose event time is none."""
