@@ -51,7 +51,7 @@ def test_a_disjunction_does_not_depend_on_its_order(
 def test_what_accepts_most_comes_first() -> None:
     seldom = FunctionJudge("seldom", lambda x: x < 5, "numpy", [0])
     often = FunctionJudge("often", lambda x: x < 95, "numpy", [0])
-    judge = AnyOf("any", [seldom, often], AGreedy(2, p=1.0, costs=[1.0, 1.0]))
+    judge = AnyOf("any", [seldom, often], AGreedy(2, p=1.0), costs=[1.0, 1.0])
     rows = np.random.default_rng(1).integers(0, 100, 5000)
     assert judge.judge(View([pa.array(rows)])).true.tolist() == (rows < 95).tolist()
     assert judge.policy.order == (1, 0)

@@ -41,8 +41,14 @@ class AnyOfPredicate(Predicate):
                 self.name,
                 [(form.make, len(form.columns), len(form.codes)) for form in forms],
                 PolicySpec(analysis.policy, len(forms)),
+                self._costs(),
             ),
         )
+
+    def _costs(self) -> list[float] | None:
+        """What a row costs in each member, if all of them say so."""
+        costs = [member.cost for member in self.members if member.cost is not None]
+        return costs if len(costs) == len(self.members) else None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -99,10 +105,15 @@ def _not_judge(name: str, make: Any, columns: Sequence[int], codes: Sequence[int
 
 
 def _any_judge(
-    name: str, members: Sequence[tuple[Any, int, int]], policy: PolicySpec, columns: Sequence[int], codes: Sequence[int]
+    name: str,
+    members: Sequence[tuple[Any, int, int]],
+    policy: PolicySpec,
+    costs: Sequence[float] | None,
+    columns: Sequence[int],
+    codes: Sequence[int],
 ) -> Judge:
     judges = []
     for make, width, coded in members:
         judges.append(make(columns[:width], codes[:coded]))
         columns, codes = columns[width:], codes[coded:]
-    return AnyOf(name, judges, policy.make())
+    return AnyOf(name, judges, policy.make(), costs)

@@ -19,12 +19,17 @@ from thalweg.spark.filters.worker.view import View
 
 
 class AnyOf:
-    """Is true where a member is. Where none is, a member that failed comes before a member that is NULL."""
+    """Is true where a member is. Where none is, a member that failed comes before a member that is NULL.
 
-    def __init__(self, name: str, members: Sequence[Judge], policy: Policy) -> None:
+    `costs` of the members may be given; otherwise time is measured.
+    """
+
+    def __init__(
+        self, name: str, members: Sequence[Judge], policy: Policy, costs: Sequence[float] | None = None
+    ) -> None:
         self.name = name
         self.members = tuple(members)
-        self._pipeline = Pipeline(policy, [self._undecided_by(member) for member in members])
+        self._pipeline = Pipeline(policy, [self._undecided_by(member) for member in members], costs=costs)
         self._null = self._failed = np.zeros(0, np.bool_)  # by the rows' places in the batch
         self._reasons: dict[int, str] = {}
 
