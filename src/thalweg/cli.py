@@ -33,6 +33,7 @@ def command_line(commands: Iterable[metadata.EntryPoint]) -> typer.Typer:
     )
     main.callback()(options)
     main.command()(explain)
+    main.command()(run)
     installed = {command.name: command.load() for command in commands}
     for name, command in sorted(installed.items()):
         if isinstance(command, typer.Typer):
@@ -135,6 +136,39 @@ def explain(
         write_atomically(picture, image)
     if json_file is not None:
         write_json(json_file, finite(explanation.to_json()))
+
+
+def run(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A session as a .toml, .yaml or .yml file.")],
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Only check the file. Spark starts, since it has to analyse streams and queries, but nothing runs.",
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Check the file, and print each query's plans and charts for assumed rates."),
+    ] = False,
+) -> None:
+    """Run the standing queries that a file describes, as one streaming query of Spark.
+
+    The whole file is checked before anything runs. Ctrl-C ends the session after the micro-batch that runs; started
+    again, it goes on from there. Exits with 0 when all went well, with 1 when a query has failed, and with 2 when the
+    file is wrong.
+    """
+    from thalweg.spark.session.program_file.command import run_file
+    from thalweg.spark.session.program_file.program_text import ProgramFileError
+    from thalweg.spark.start import NoSparkError
+
+    try:
+        went_well = run_file(file, console, only_check=check, is_dry_run=dry_run)
+    except (ProgramFileError, NoSparkError) as error:
+        messages.print(str(error), style="bold red", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(2 if isinstance(error, ProgramFileError) else 1) from None
+    if not went_well:
+        raise typer.Exit(1)
 
 
 def _show_join(explanation: "JoinExplanation") -> None:
