@@ -27,7 +27,7 @@ from tests.spark.session.harness import (
 
 from thalweg.charts import AtRandom, CostModel, PlanCosts, PlanScheduler, TupleRates, Weights, plan_space
 from thalweg.spark.session import engine as engine_module
-from thalweg.spark.session import standing
+from thalweg.spark.session import standing, waiting
 from thalweg.spark.session.engine import SessionEngine
 from thalweg.spark.session.program import ProgramQuery
 from thalweg.spark.session.schedules import scheduler_of
@@ -272,7 +272,11 @@ def check(spark: SparkSession, scenario: Scenario) -> None:
         return AtRandom(PlanCosts(plan_space(query.query), model, weights), seed=scenario.plan_seed)
 
     scheduler = scheduler_of if scenario.plan_seed is None else scheduler_at_random
-    with tempfile.TemporaryDirectory() as folder, patch.object(standing, "scheduler_of", scheduler):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        patch.object(standing, "scheduler_of", scheduler),
+        patch.object(waiting, "MOST_SEGMENTS", 2),  # so that a few micro-batches are enough to write them together
+    ):
         play = Play(scenario, Driver(spark, Path(folder)))
         play.run()
         assert play.driver.engine is not None
@@ -284,7 +288,7 @@ def check(spark: SparkSession, scenario: Scenario) -> None:
 
 
 FEW = settings(
-    max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate]
+    max_examples=2, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate]
 )
 
 
