@@ -119,7 +119,7 @@ class Session:
         with self._lock:
             numbered = (f"{parsed.digest}-{number}" for number in itertools.count(1))
             token = next(token for token in numbered if token not in self._queries)
-            compiled = program_query(token, parsed, list(self._streams.values()))
+            compiled = program_query(token, parsed, [*self._streams.values(), *self._tables.values()])
             schema = self._schema(compiled)
             if self.engine is not None:
                 self._claim(token, sink)
