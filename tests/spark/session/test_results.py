@@ -25,12 +25,12 @@ from tests.spark.session.harness import (
     with_end,
 )
 
-from thalweg.charts import AtRandom, CostModel, PlanCosts, PlanScheduler, TupleRates, Weights, plan_space
+from thalweg.charts import AtRandom, CostModel, PlanCosts, PlanScheduler, TupleRates, Weights
 from thalweg.spark.session import engine as engine_module
-from thalweg.spark.session import standing
+from thalweg.spark.session import standing, waiting
 from thalweg.spark.session.engine import SessionEngine
 from thalweg.spark.session.program import ProgramQuery
-from thalweg.spark.session.schedules import scheduler_of
+from thalweg.spark.session.schedules import plans_of_query, scheduler_of
 from thalweg.spark.session.sinks import Delivery, FolderSink
 from thalweg.spark.session.standing import StandingQuery
 from thalweg.spark.session.waiting import WaitingRows
@@ -64,6 +64,7 @@ JOINS = [  # the inputs of a query, and how they are connected
     ("AB", ["a.k = b.k"]),
     ("AB", ["a.k = b.k", "a.x < b.y"]),
     ("AB", ["a.k + 1 = b.k"]),
+    ("AB", ["a.k + 1 = b.y / 2"]),  # keys of two types
     ("AA", ["a.k = b.k", "a.x < b.x"]),
     ("AT", ["a.k = b.k"]),
     ("BC", ["a.k = b.k"]),
@@ -269,10 +270,14 @@ def check(spark: SparkSession, scenario: Scenario) -> None:
     def scheduler_at_random(query: ProgramQuery, weights: Weights, _: int, rates: TupleRates) -> PlanScheduler:
         model = CostModel(window=query.query.window.length / SECOND, tuple_rates=rates)
         assert scenario.plan_seed is not None
-        return AtRandom(PlanCosts(plan_space(query.query), model, weights), seed=scenario.plan_seed)
+        return AtRandom(PlanCosts(plans_of_query(query), model, weights), seed=scenario.plan_seed)
 
     scheduler = scheduler_of if scenario.plan_seed is None else scheduler_at_random
-    with tempfile.TemporaryDirectory() as folder, patch.object(standing, "scheduler_of", scheduler):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        patch.object(standing, "scheduler_of", scheduler),
+        patch.object(waiting, "MOST_SEGMENTS", 2),  # so that a few micro-batches are enough to write them together
+    ):
         play = Play(scenario, Driver(spark, Path(folder)))
         play.run()
         assert play.driver.engine is not None
@@ -284,7 +289,7 @@ def check(spark: SparkSession, scenario: Scenario) -> None:
 
 
 FEW = settings(
-    max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate]
+    max_examples=2, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate]
 )
 
 

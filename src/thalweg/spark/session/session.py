@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from thalweg.charts import candidate_plans
 from thalweg.spark import runs
 from thalweg.spark.explain import Explanation, explanation_of
 from thalweg.spark.filters.predicates.function import FunctionPredicate
@@ -19,6 +18,7 @@ from thalweg.spark.session.explain import SessionRun
 from thalweg.spark.session.lower import ROUND, Catalog, QueryLowering, Rounds
 from thalweg.spark.session.program import Program, ProgramQuery, program_query
 from thalweg.spark.session.rows import shared_rows
+from thalweg.spark.session.schedules import first_plan
 from thalweg.spark.session.sinks import FolderSink, FunctionSink, MemorySink, Sink, WriterSink
 from thalweg.spark.session.sources import SharedStream, StaticTable, all_streams
 from thalweg.spark.session.standing import QueryOptions, StandingQuery
@@ -134,7 +134,7 @@ class Session:
         with self._lock:
             numbered = (f"{parsed.digest}-{number}" for number in itertools.count(1))
             token = next(token for token in numbered if token not in self._queries)
-            compiled = program_query(token, parsed, list(self._streams.values()))
+            compiled = program_query(token, parsed, [*self._streams.values(), *self._tables.values()])
             schema = self._schema(compiled)
             if self.engine is not None:
                 self._claim(token, sink)
@@ -250,7 +250,7 @@ class Session:
             self._empty = self.spark.createDataFrame([], all_streams(streams).schema)
         rows = shared_rows(self._empty, Program((compiled,)), streams)
         lowering = QueryLowering(compiled, rows, self._catalog(), Rounds((0,)))
-        found = lowering.results(candidate_plans(compiled.query)[0].root).drop(ROUND).schema
+        found = lowering.results(first_plan(compiled).root).drop(ROUND).schema
         bounds = [StructField(name, TimestampType(), nullable=False) for name in ROUND_COLUMNS]
         return StructType([*bounds, *found.fields])
 

@@ -1,0 +1,51 @@
+"""Runs a session over two streams of files into folders of files, until all files are read.
+
+A program of its own, so that tests can kill it, start it again and see whether anything is lost or there twice. It adds
+a query while it runs, and removes one later; files tell that it is about to.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import thalweg as tw
+from thalweg.spark.start import local_session
+
+QUERIES = {
+    "large": "SELECT k, x FROM A WHERE x > 3 WINDOW [10 seconds]",
+    "groups": "SELECT k, count(*) AS n, sum(x) AS total FROM A GROUP BY k WINDOW [10 seconds SLIDE 5 seconds]",
+    "joined": "SELECT A.x, B.y FROM A JOIN B ON A.k = B.k WINDOW [10 seconds]",
+    "removed": "SELECT x FROM A WINDOW [5 seconds]",
+    "added": "SELECT count(*) AS n FROM B WINDOW [5 seconds]",
+}
+STREAMS = [("A", "k int, x int, s string, ts timestamp", "2 seconds"), ("B", "k int, y int, ts timestamp", "0 seconds")]
+ADDED_AFTER, REMOVED_AFTER = 2, 4  # micro-batches
+
+
+def main(folder: str) -> None:
+    spark = local_session("session-files")
+    session = tw.Session(spark, checkpoint=f"{folder}/checkpoint")
+    for name, columns, delay in STREAMS:
+        reader = spark.readStream.schema(columns).option("maxFilesPerTrigger", 1)
+        session.stream(name, reader.parquet(f"{folder}/in/{name}"), event_time="ts", delay=delay)
+    is_added, is_removed = Path(folder, "is_added"), Path(folder, "is_removed")
+    names = ["large", "groups", "joined", *["added"] * is_added.exists(), *["removed"] * (not is_removed.exists())]
+    queries = {name: session.query(QUERIES[name], to=f"{folder}/out/{name}") for name in names}
+    session.start()
+    assert session.engine is not None
+    files = len(list(Path(folder, "in", "A").glob("*.parquet")))
+    while (done := session.engine.position.batch + 1) < files:
+        if done >= ADDED_AFTER and not is_added.exists():
+            is_added.touch()
+            session.query(QUERIES["added"], to=f"{folder}/out/added")
+        if done >= REMOVED_AFTER and not is_removed.exists():
+            is_removed.touch()
+            queries["removed"].remove()
+        assert not session.await_termination(0.01)
+    session.stop()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,104 @@
+"""A driver that is killed goes on from its checkpoint: no result is lost, and none is there twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.spark.programs.session_files import QUERIES
+from tests.spark.session.harness import (
+    SECOND,
+    Batch,
+    Episode,
+    QueryText,
+    Result,
+    expected,
+    rows_in_folder,
+    with_end,
+    write_files,
+)
+
+PROGRAM = Path(__file__).parent.parent / "programs" / "session_files.py"
+SECONDS = 240  # that a test waits on a busy machine
+WINDOWS = {"large": (10, None), "groups": (10, 5), "joined": (10, None), "removed": (5, None), "added": (5, None)}
+TEXTS = {name: QueryText(text.partition(" WINDOW")[0], *WINDOWS[name]) for name, text in QUERIES.items()}
+
+
+def batches() -> list[Batch]:
+    """Rows of four seconds in each micro-batch, of which some come a micro-batch later, and some too late."""
+    numbers = random.Random(15)  # noqa: S311 - no secret
+    found: list[Batch] = []
+    for number in range(7):
+        times = [round((4 * number + numbers.uniform(-5, 4)) * SECOND) for _ in range(30)]
+        found.append(
+            {
+                "A": [(numbers.randrange(4), numbers.randrange(9), "a", moment) for moment in times],
+                "B": [(numbers.randrange(4), numbers.randrange(9), moment) for moment in times],
+            }
+        )
+    return with_end(found)
+
+
+def start(folder: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    with (folder / "program.log").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, str(PROGRAM), str(folder)],
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+def kill_when(ready: Callable[[], bool], folder: Path, environment: dict[str, str]) -> None:
+    """Start the program, and kill it and all its processes as soon as it is ready for that."""
+    process = start(folder, environment)
+    deadline = time.monotonic() + SECONDS
+    while not ready():
+        assert process.poll() is None, (folder / "program.log").read_text()[-3000:]
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def begun(folder: Path) -> int:
+    """How many micro-batches have begun."""
+    return len([path for path in (folder / "checkpoint" / "spark" / "offsets").glob("*") if path.name.isdigit()])
+
+
+def from_round(results: Counter[Result], start: int) -> Counter[Result]:
+    return Counter({result: count for result, count in results.items() if result[0] >= start})
+
+
+def test_the_driver_is_killed(tmp_path: Path, environment: dict[str, str]) -> None:
+    """At random points, and right after a query was added and another one removed."""
+    rows = batches()
+    write_files(tmp_path, rows)
+    kill_when((tmp_path / "is_added").exists, tmp_path, environment)
+    kill_when((tmp_path / "is_removed").exists, tmp_path, environment)
+    wanted = begun(tmp_path) + 1
+
+    def at_random() -> bool:
+        if begun(tmp_path) < wanted:
+            return False
+        time.sleep(random.uniform(0, 2))  # noqa: S311 - no secret
+        return True
+
+    kill_when(at_random, tmp_path, environment)
+    assert start(tmp_path, environment).wait(SECONDS) == 0, (tmp_path / "program.log").read_text()[-3000:]
+    found = {name: rows_in_folder(tmp_path / "out" / name) for name in TEXTS}
+    for name in ("large", "groups", "joined"):
+        assert found[name] == expected(TEXTS[name], rows), name
+    first = min(result[0] for result in found["added"])  # it began when it was added, whenever that was
+    assert found["added"] == from_round(expected(TEXTS["added"], rows), first)
+    last = max(int(path.name.split("-")[1]) for path in (tmp_path / "out" / "removed").glob("batch-*"))
+    assert expected(TEXTS["removed"], rows, [Episode(0, last)]) <= found["removed"]
+    assert found["removed"] <= expected(TEXTS["removed"], rows, [Episode(0, last + 1)])
