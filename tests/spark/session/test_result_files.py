@@ -12,6 +12,7 @@ ROUNDS = pa.array([1, 1, 2, 2], pa.int64())
 BATCH = pa.RecordBatch.from_pydict(
     {
         "round": ROUNDS,
+        "branch": pa.array([0, 0, 0, 0], pa.int32()),
         "is large": pa.array([True, False, True, True]),
         "is even": pa.array([True, True, False, True]),
         "x": pa.array([10, None, 11, 12], pa.int32()),
@@ -24,7 +25,7 @@ TUMBLING = {"length": 20, "slide": 20}
 def written(writer: ResultFiles, batches: list[pa.RecordBatch]) -> dict[str, pa.Table]:
     """What each query's file holds, by token; the driver is told of every file once, with its rows."""
     (told,) = list(writer(iter(batches)))
-    assert told.schema.names == ["query", "file", "rows", "bytes"]
+    assert told.schema.names == ["query", "file", "rows"]
     tables = {}
     for row in told.to_pylist():
         tables[row["query"]] = parquet.read_table(Path(writer.folder, row["file"]))
@@ -34,8 +35,8 @@ def written(writer: ResultFiles, batches: list[pa.RecordBatch]) -> dict[str, pa.
 
 
 def test_each_query_gets_its_rows_and_columns(tmp_path: Path) -> None:
-    large = QueryFile("large", (1,), ((3, "x"),), **TUMBLING)
-    both = QueryFile("both", (1, 2), ((4, "s"), (3, "y")), **TUMBLING)
+    large = QueryFile("large", 0, (2,), ((4, "x"),), **TUMBLING)
+    both = QueryFile("both", 0, (2, 3), ((5, "s"), (4, "y")), **TUMBLING)
     tables = written(ResultFiles(str(tmp_path), (large, both)), [BATCH, BATCH])
     assert tables["large"].column("x").to_pylist() == [10, 11, 12] * 2
     assert tables["both"].column_names == ["round_start", "round_end", "s", "y"]
@@ -44,7 +45,7 @@ def test_each_query_gets_its_rows_and_columns(tmp_path: Path) -> None:
 
 
 def test_rows_have_the_bounds_of_their_round(tmp_path: Path) -> None:
-    sliding = QueryFile("sliding", (), ((3, "x"),), length=20, slide=5)
+    sliding = QueryFile("sliding", 0, (), ((4, "x"),), length=20, slide=5)
     table = written(ResultFiles(str(tmp_path), (sliding,)), [BATCH])["sliding"]
     assert table.column("round_start").cast(pa.int64()).to_pylist() == [-15, -15, -10, -10]
     assert table.column("round_end").cast(pa.int64()).to_pylist() == [5, 5, 10, 10]
@@ -52,14 +53,14 @@ def test_rows_have_the_bounds_of_their_round(tmp_path: Path) -> None:
 
 
 def test_no_file_for_a_query_without_rows(tmp_path: Path) -> None:
-    none = QueryFile("none", (1,), ((3, "x"),), **TUMBLING)
+    none = QueryFile("none", 0, (2,), ((4, "x"),), **TUMBLING)
     assert written(ResultFiles(str(tmp_path), (none,)), [BATCH.slice(1, 1)]) == {}
     assert written(ResultFiles(str(tmp_path), (none,)), []) == {}
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_task_that_runs_twice_overwrites_nothing(tmp_path: Path) -> None:
-    writer = ResultFiles(str(tmp_path), (QueryFile("q", (), ((3, "x"),), **TUMBLING),))
+    writer = ResultFiles(str(tmp_path), (QueryFile("q", 0, (), ((4, "x"),), **TUMBLING),))
     first, second = written(writer, [BATCH]), written(writer, [BATCH])
     assert first["q"].equals(second["q"])
     assert len(list(tmp_path.iterdir())) == 2
@@ -70,6 +71,15 @@ def test_an_error_of_the_rows_is_raised_and_no_file_is_told(tmp_path: Path) -> N
         yield BATCH
         raise ZeroDivisionError
 
-    writer = ResultFiles(str(tmp_path), (QueryFile("q", (), ((3, "x"),), **TUMBLING),))
+    writer = ResultFiles(str(tmp_path), (QueryFile("q", 0, (), ((4, "x"),), **TUMBLING),))
     with pytest.raises(ZeroDivisionError):
         list(writer(batches()))  # type: ignore[arg-type]
+
+
+def test_rows_of_several_branches_come_together(tmp_path: Path) -> None:
+    mixed = BATCH.set_column(1, "branch", pa.array([0, 1, 1, 0], pa.int32()))
+    first = QueryFile("first", 0, (), ((4, "x"),), **TUMBLING)
+    second = QueryFile("second", 1, (), ((5, "s"),), **TUMBLING)
+    tables = written(ResultFiles(str(tmp_path), (first, second)), [mixed])
+    assert tables["first"].column("x").to_pylist() == [10, 12]
+    assert tables["second"].column("s").to_pylist() == ["b", None]

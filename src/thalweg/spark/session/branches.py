@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING
 from thalweg.spark.session.lower import ROUND, Catalog, QueryLowering, Rounds, input_rows
 from thalweg.spark.session.program import ProgramQuery
 from thalweg.spark.session.rows import holds
-from thalweg.spark.session.sources import backticked
+from thalweg.spark.session.sources import backticked, tasks_at_once
 from thalweg.spark.session.worker.result_files import WRITTEN, QueryFile, ResultFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from thalweg.charts.plan import QueryPlan
+
+BRANCH = "thalweg:branch"  # the number of the branch that a row is of
 
 
 @dataclass(frozen=True)
@@ -46,21 +48,44 @@ def branches_of(endings: Sequence[Ending]) -> list[tuple[Ending, ...]]:
 
 
 def written_files(branches: Sequence[Sequence[Ending]], rows: DataFrame, catalog: Catalog, folder: str) -> DataFrame:
-    """A DataFrame that writes the results of all branches when it runs; its rows are the files."""
-    frames = [_branch(branch, rows, catalog, folder) for branch in branches]
-    return reduce(lambda left, right: left.unionAll(right), frames)
+    """A DataFrame that writes the results of all branches when it runs; its rows are the files.
+
+    The rows of all branches come in one stream, each with its branch's number, and the columns of the other branches
+    are NULL: a worker's task takes longer to start than to write the results of a small micro-batch.
+    """
+    frames, files = [], []
+    order = [ROUND, BRANCH]
+    for number, branch in enumerate(branches):
+        frame, own_files = (_plain if branch[0].query.is_plain else _alone)(number, branch, rows, catalog)
+        places = {name: len(order) + place for place, name in enumerate(frame.columns[2:])}
+        order += frame.columns[2:]
+        frames.append(frame)
+        files += [_query_file(number, ending, places, *wanted) for ending, wanted in own_files]
+    together = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), frames)
+    ordered = together.select(*map(backticked, order)).coalesce(tasks_at_once(rows.sparkSession))
+    return ordered.mapInArrow(ResultFiles(folder, tuple(files)), WRITTEN)
 
 
-def _branch(branch: Sequence[Ending], rows: DataFrame, catalog: Catalog, folder: str) -> DataFrame:
-    if branch[0].query.is_plain:
-        return _plain(branch, rows, catalog, folder)
+Wanted = tuple[list[str], list[tuple[str, str]]]  # conditions that must hold; columns and the names they get
+
+
+def _alone(
+    number: int, branch: Sequence[Ending], rows: DataFrame, catalog: Catalog
+) -> tuple[DataFrame, list[tuple[Ending, Wanted]]]:
+    from pyspark.sql import functions as f
+
     (ending,) = branch
     frame = QueryLowering(ending.query, rows, catalog, ending.rounds).results(ending.plan.root)
-    outputs = tuple(enumerate((output.name for output in ending.query.query.outputs), start=1))
-    return frame.mapInArrow(ResultFiles(folder, (_file(ending, (), outputs),)), WRITTEN)
+    names = [output.name for output in ending.query.query.outputs]
+    own = [f"{number}:{place}" for place in range(len(names))]
+    columns = [f.col(backticked(name)).alias(hidden) for name, hidden in zip(names, own, strict=True)]
+    numbered = frame.select(backticked(ROUND), f.lit(number).alias(BRANCH), *columns)
+    return numbered, [(ending, ([], list(zip(own, names, strict=True))))]
 
 
-def _plain(branch: Sequence[Ending], rows: DataFrame, catalog: Catalog, folder: str) -> DataFrame:
+def _plain(
+    number: int, branch: Sequence[Ending], rows: DataFrame, catalog: Catalog
+) -> tuple[DataFrame, list[tuple[Ending, Wanted]]]:
     from pyspark.sql import functions as f
 
     read = branch[0].query.query.inputs[0]
@@ -77,26 +102,35 @@ def _plain(branch: Sequence[Ending], rows: DataFrame, catalog: Catalog, folder: 
         tuple(conditions),
     )
     expressions = dict.fromkeys(output.expression.sql for ending in branch for output in ending.query.query.outputs)
-    place = {name: number for number, name in enumerate([*conditions, *expressions], start=1)}
-    files = tuple(
-        _file(
-            ending,
-            tuple(place[column] for column in ending.query.conjunctions[read.alias].columns),
-            tuple((place[output.expression.sql], output.name) for output in ending.query.query.outputs),
-        )
-        for ending in branch
-    )
+    hidden = {name: f"{number}:{place}" for place, name in enumerate([*conditions, *expressions])}
     chosen = frame.select(
         backticked(ROUND),
-        *map(backticked, conditions),
-        *(f.expr(sql).alias(f"output {number}") for number, sql in enumerate(expressions)),
+        f.lit(number).alias(BRANCH),
+        *(f.col(backticked(column)).alias(hidden[column]) for column in conditions),
+        *(f.expr(sql).alias(hidden[sql]) for sql in expressions),
     )
-    return chosen.mapInArrow(ResultFiles(folder, files), WRITTEN)
+    wanted = [
+        (
+            [hidden[column] for column in ending.query.conjunctions[read.alias].columns],
+            [(hidden[output.expression.sql], output.name) for output in ending.query.query.outputs],
+        )
+        for ending in branch
+    ]
+    return chosen, list(zip(branch, wanted, strict=True))
 
 
-def _file(ending: Ending, keeps: tuple[int, ...], columns: tuple[tuple[int, str], ...]) -> QueryFile:
+def _query_file(
+    branch: int, ending: Ending, places: Mapping[str, int], keeps: list[str], columns: list[tuple[str, str]]
+) -> QueryFile:
     window = ending.query.query.window
-    return QueryFile(ending.query.token, keeps, columns, window.length, window.slide)
+    return QueryFile(
+        token=ending.query.token,
+        branch=branch,
+        keeps=tuple(places[name] for name in keeps),
+        columns=tuple((places[hidden], name) for hidden, name in columns),
+        length=window.length,
+        slide=window.slide,
+    )
 
 
 def files_by_query(written: Mapping[str, list[object]]) -> dict[str, list[tuple[str, int]]]:

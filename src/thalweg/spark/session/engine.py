@@ -32,7 +32,7 @@ from thalweg.spark.session.rates import tuple_rates
 from thalweg.spark.session.rows import PaneCounts, Panes, count_panes, shared_rows, together
 from thalweg.spark.session.schedules import plans_of_rounds, round_statistics
 from thalweg.spark.session.sinks import Delivery, Sink
-from thalweg.spark.session.sources import STREAM, TIME, backticked
+from thalweg.spark.session.sources import STREAM, TIME, backticked, tasks_at_once
 from thalweg.spark.session.waiting import WaitingRows, keep_from, open_panes
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class SessionEngine:
         self._prepare(self)
         before, program, clock = self.position, self.program, _Clock()
         streams = list(self._catalog.streams.values())
-        rows = shared_rows(batch, program, streams).persist()
+        rows = shared_rows(batch, program, streams).coalesce(tasks_at_once(self._spark)).persist()
         try:
             counts = count_panes(rows, program, streams)
             clock.note("count")

@@ -11,7 +11,7 @@ from thalweg.spark.filters.catalyst import facts_of
 from thalweg.sql.query import Source
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 STREAM, TIME = "stream", "time"  # the columns that every row of a session has
 
@@ -87,6 +87,11 @@ def backticked(name: str) -> str:
     '`a b`'
     """
     return "`{}`".format(name.replace("`", "``"))
+
+
+def tasks_at_once(spark: SparkSession) -> int:
+    """How many tasks run at the same time: more tasks than that only cost the time to start them."""
+    return max(spark.sparkContext.defaultParallelism, 1)
 
 
 def divided_up(dividend: str, divisor: str) -> str:

@@ -15,14 +15,15 @@ import pyarrow.compute as pc
 
 ROUND_COLUMNS = ("round_start", "round_end")
 MICROSECONDS = pa.timestamp("us", tz="UTC")
-WRITTEN = "query string, file string, rows bigint, bytes bigint"  # what the driver is told
+WRITTEN = "query string, file string, rows bigint"  # what the driver is told
 
 
 @dataclass(frozen=True)
 class QueryFile:
-    """What a query takes of the rows: where all of `keeps` are true, the columns under these names."""
+    """What a query takes of the rows of its branch: where all of `keeps` are true, the columns under these names."""
 
     token: str
+    branch: int
     keeps: tuple[int, ...]  # places of boolean columns
     columns: tuple[tuple[int, str], ...]  # place and name
     length: int  # of the window, in microseconds
@@ -31,7 +32,7 @@ class QueryFile:
 
 @dataclass(frozen=True)
 class ResultFiles:
-    """Writes files into a folder; the first column of the rows is the number of their round."""
+    """Writes files into a folder; rows begin with the numbers of their round and of their branch."""
 
     folder: str
     queries: tuple[QueryFile, ...]
@@ -44,18 +45,17 @@ class ResultFiles:
         names: dict[str, str] = {}
         rows: dict[str, int] = {}
         try:
-            for batch in batches:
-                for query in self.queries:
-                    table = _taken(batch, query)
-                    if not table.num_rows:
-                        continue
-                    if query.token not in writers:
-                        names[query.token] = f"{query.token}-{uuid.uuid4().hex}.parquet"
-                        writers[query.token] = pq.ParquetWriter(
-                            self._open(names[query.token]), table.schema, compression="zstd"
-                        )
-                    writers[query.token].write_table(table)
-                    rows[query.token] = rows.get(query.token, 0) + table.num_rows
+            for batch, query in self._batches(batches):
+                table = _taken(batch, query)
+                if not table.num_rows:
+                    continue
+                if query.token not in writers:
+                    names[query.token] = f"{query.token}-{uuid.uuid4().hex}.parquet"
+                    writers[query.token] = pq.ParquetWriter(
+                        self._open(names[query.token]), table.schema, compression="zstd"
+                    )
+                writers[query.token].write_table(table)
+                rows[query.token] = rows.get(query.token, 0) + table.num_rows
         finally:
             for writer in writers.values():
                 writer.close()
@@ -64,9 +64,16 @@ class ResultFiles:
                 "query": pa.array(list(writers), pa.string()),
                 "file": pa.array([names[token] for token in writers], pa.string()),
                 "rows": pa.array([rows[token] for token in writers], pa.int64()),
-                "bytes": pa.array([0 for _ in writers], pa.int64()),
             }
         )
+
+    def _batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, QueryFile]]:
+        """Each query with the rows of its branch, batch by batch."""
+        for batch in batches:
+            numbers = pc.unique(batch.column(1)).to_pylist()
+            for number in numbers:
+                own = batch if len(numbers) == 1 else batch.filter(pc.equal(batch.column(1), number))
+                yield from ((own, query) for query in self.queries if query.branch == number)
 
     def _open(self, name: str) -> Any:  # noqa: ANN401 - a file of Arrow's
         return f"{self.folder}/{name}"
