@@ -27,8 +27,15 @@ JAVA_OPTIONS = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m -Xmn400m "
     "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 )
-# Where `tw.join` is tested: `scripts/run-tests.sh` runs these tests in the process that has few others on Spark.
-JOINS = "tests/spark/joins", "tests/examples/test_common_traffic.py", "lab/tests/benches/joins"
+# Where `tw.join` and program files are tested: `scripts/run-tests.sh` runs these tests in the process that has few others
+# on Spark.
+JOINS = (
+    "tests/spark/joins",
+    "tests/spark/session/program_file",
+    "tests/examples/test_common_traffic.py",
+    "tests/examples/test_traffic.py",
+    "lab/tests/benches/joins",
+)
 DAEMON = Path(__file__).parent / "tests" / "python_daemon" / "preloaded_daemon.py"
 
 

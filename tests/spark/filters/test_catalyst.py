@@ -102,7 +102,8 @@ def test_conditions_on_dropped_columns_and_metadata(frame: DataFrame, tmp_path: 
 
 
 def test_columns_whose_names_differ_in_case(spark: SparkSession) -> None:
-    numbers = spark.range(3)
+    # Makes the session the active one of this thread, whose settings frame["k"] follows.
+    numbers = spark.createDataFrame([(0,), (1,), (2,)], "id long")
     frame = numbers.select(numbers.id.alias("k"), (numbers.id * 2).alias("K"), numbers.id.alias("other"))
     spark.conf.set("spark.sql.caseSensitive", "true")
     try:

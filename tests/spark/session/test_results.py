@@ -267,7 +267,9 @@ class Play:
 
 
 def check(spark: SparkSession, scenario: Scenario) -> None:
-    def scheduler_at_random(query: ProgramQuery, weights: Weights, _: int, rates: TupleRates) -> PlanScheduler:
+    def scheduler_at_random(
+        _kind: type[PlanScheduler], query: ProgramQuery, weights: Weights, _parts: int, rates: TupleRates
+    ) -> PlanScheduler:
         model = CostModel(window=query.query.window.length / SECOND, tuple_rates=rates)
         assert scenario.plan_seed is not None
         return AtRandom(PlanCosts(plans_of_query(query), model, weights), seed=scenario.plan_seed)
@@ -301,6 +303,6 @@ def test_results_are_those_of_duckdb(spark: SparkSession, scenario: Scenario) ->
 
 @pytest.mark.long
 @given(scenario=scenarios())
-@settings(FEW, max_examples=150, phases=[Phase.generate, Phase.shrink])
+@settings(FEW, max_examples=12, phases=[Phase.generate, Phase.shrink])
 def test_results_are_those_of_duckdb_at_length(spark: SparkSession, scenario: Scenario) -> None:
     check(spark, scenario)

@@ -19,7 +19,7 @@ from thalweg.spark.session.sources import backticked, tasks_at_once
 from thalweg.spark.session.worker.result_files import WRITTEN, QueryFile, ResultFiles
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from thalweg.charts.plan import QueryPlan
 
@@ -107,7 +107,7 @@ def _plain(
         backticked(ROUND),
         f.lit(number).alias(BRANCH),
         *(f.col(backticked(column)).alias(hidden[column]) for column in conditions),
-        *(f.expr(sql).alias(hidden[sql]) for sql in expressions),
+        *(_guarded(sql, branch).alias(hidden[sql]) for sql in expressions),
     )
     wanted = [
         (
@@ -117,6 +117,21 @@ def _plain(
         for ending in branch
     ]
     return chosen, list(zip(branch, wanted, strict=True))
+
+
+def _guarded(sql: str, branch: Sequence[Ending]) -> Column:
+    """An output that is evaluated for the rows of the queries that put it out: for other rows it might raise."""
+    from pyspark.sql import functions as f
+
+    kept_by = []
+    for ending in branch:
+        query = ending.query
+        if any(output.expression.sql == sql for output in query.query.outputs):
+            columns = query.conjunctions[query.query.inputs[0].alias].columns
+            if not columns:
+                return f.expr(sql)
+            kept_by.append(reduce(operator.and_, [f.col(backticked(column)) for column in columns]))
+    return f.expr(sql) if len(kept_by) == len(branch) == 1 else f.when(reduce(operator.or_, kept_by), f.expr(sql))
 
 
 def _query_file(
