@@ -27,8 +27,8 @@ JAVA_OPTIONS = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m -Xmn400m "
     "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 )
-# Where `tw.join` and program files are tested: `scripts/run-tests.sh` runs these tests in the process that has few others
-# on Spark.
+# Where `tw.join` and program files are tested: `scripts/run-tests.sh` runs these tests in the process that has few
+# others on Spark.
 JOINS = (
     "tests/spark/joins",
     "tests/spark/session/program_file",
