@@ -70,6 +70,7 @@ class BatchRecord:
     rows: int
     seconds: Mapping[str, float]
     served: Mapping[str, tuple[int, int]]  # by token: rounds that ended, and result rows
+    without_time: int = 0  # rows that belong to no round, because their event time is NULL
 
 
 @dataclass
@@ -280,7 +281,8 @@ class SessionEngine:
             token = ending.query.token
             rounds = served.get(token, (0, 0))[0] + len(ending.rounds.numbers)
             served[token] = (rounds, sum(count for _, count in files.get(token, ())))
-        self.log.append(BatchRecord(number, counts.rows, clock.seconds, served))
+        without_time = sum(counts.without_time.values())
+        self.log.append(BatchRecord(number, counts.rows, clock.seconds, served, without_time))
 
 
 def _with_results(

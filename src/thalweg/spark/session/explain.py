@@ -41,6 +41,7 @@ def describe_session(session: Session) -> dict[str, Any]:
         "checkpoint": session.checkpoint,
         "batches": 0 if engine is None else engine.position.batch + 1,
         "rows": sum(record.rows for record in batches),
+        "rows_without_time": sum(record.without_time for record in batches),
         "seconds": _sums([record.seconds for record in batches]),
         "shared_conditions": len(shared),
         "written_conditions": sum(len(query.compiled.query.selections) for query in session.queries),
@@ -86,6 +87,8 @@ def session_text(about: dict[str, Any]) -> str:
         f"session: {len(about['queries'])} queries, {about['batches']} micro-batches, {about['rows']:,} rows",
         f"  conditions: {about['written_conditions']} written, {about['shared_conditions']} shared ones evaluated once",
     ]
+    if about["rows_without_time"]:
+        lines.append(f"  {about['rows_without_time']:,} rows have no event time, and belong to no round")
     if about["seconds"]:
         spent = ", ".join(f"{step} {seconds:.2f}" for step, seconds in about["seconds"].items())
         lines.append(f"  seconds: {spent}")

@@ -38,7 +38,7 @@ class PaneCounts:
 
     panes: Panes
     latest: Mapping[str, int]  # time of each stream
-    timeless: Mapping[str, int]  # rows of each stream without an event time
+    without_time: Mapping[str, int]  # rows of each stream without an event time
 
     @property
     def rows(self) -> int:
@@ -96,17 +96,17 @@ def count_panes(rows: DataFrame, program: Program, streams: Sequence[SharedStrea
     )
     panes: dict[str, dict[int, Pane]] = {stream.name: {} for stream in streams}
     latest: dict[str, int] = {}
-    timeless: dict[str, int] = {}
+    without_time: dict[str, int] = {}
     for row in counted:
         stream = row[STREAM]
         if row["pane"] is None:
-            timeless[stream] = row["rows"]
+            without_time[stream] = row["rows"]
             continue
         latest[stream] = max(latest.get(stream, row["latest"]), row["latest"])
         if stream in widths:
             kept = {each.name: row[each.name] for each in program.conjunctions if each.stream == stream}
             panes[stream][row["pane"] * widths[stream]] = Pane(widths[stream], row["rows"], kept)
-    return PaneCounts(panes, latest, timeless)
+    return PaneCounts(panes, latest, without_time)
 
 
 def together(before: Panes, new: Panes) -> dict[str, dict[int, Pane]]:
