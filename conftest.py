@@ -27,11 +27,12 @@ JAVA_OPTIONS = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m -Xmn400m "
     "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 )
-# Where `tw.join` and program files are tested: `scripts/run-tests.sh` runs these tests in the process that has few
+# The tests of `tw.join`, and some of those of sessions: `scripts/run-tests.sh` runs them in the process that has few
 # others on Spark.
 JOINS = (
     "tests/spark/joins",
     "tests/spark/session/program_file",
+    "tests/spark/session/test_standing.py",
     "tests/examples/test_common_traffic.py",
     "tests/examples/test_traffic.py",
     "lab/tests/benches/joins",

@@ -303,6 +303,6 @@ def test_results_are_those_of_duckdb(spark: SparkSession, scenario: Scenario) ->
 
 @pytest.mark.long
 @given(scenario=scenarios())
-@settings(FEW, max_examples=12, phases=[Phase.generate, Phase.shrink])
+@settings(FEW, max_examples=8, phases=[Phase.generate, Phase.shrink])
 def test_results_are_those_of_duckdb_at_length(spark: SparkSession, scenario: Scenario) -> None:
     check(spark, scenario)
