@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 NAME = "session"
 SUMMARY = "tw.Session against as many streaming queries of Spark, and against the best program that shares by hand"
-SCENARIOS = ("ten", "hundred", "bursty", "latency", "overhead")
+SCENARIOS = ("ten", "hundred")
 
 
 def run(scenario: str | None, progress: Progress) -> list[Result]:
