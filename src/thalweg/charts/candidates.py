@@ -66,6 +66,15 @@ class PlanSpace:
         return QueryPlan(self.joins[choice.join].with_leaves(dict(zip(self.aliases, chosen, strict=True))))
 
     @cached_property
+    def candidates(self) -> tuple[QueryPlan, ...]:
+        """The plans that compete: the sub-plans of a single input, or the join trees over the first sub-plans."""
+        if len(self.aliases) == 1:
+            choices = [PlanChoice(0, (number,)) for number in range(len(self.leaves[0]))]
+        else:
+            choices = [PlanChoice(number, (0,) * len(self.aliases)) for number in range(len(self.joins))]
+        return tuple(self.plan(choice) for choice in choices)
+
+    @cached_property
     def digest(self) -> str:
         """A short name for all of it: numbers of plans are only comparable between spaces with the same name."""
         return short_digest([str(node) for node in (*self.joins, *(leaf for each in self.leaves for leaf in each))])
@@ -82,13 +91,7 @@ def candidate_plans(query: ContinuousQuery, *, equality_is_transitive: bool = Tr
 
     At most `MOST_JOINS`. With several inputs, either sub-plan may take the place of the first (see above).
     """
-    space = plan_space(query, equality_is_transitive=equality_is_transitive)
-    first = (0,) * len(space.aliases)
-    if len(space.aliases) == 1:
-        choices = [PlanChoice(0, (number,)) for number in range(len(space.leaves[0]))]
-    else:
-        choices = [PlanChoice(number, first) for number in range(len(space.joins))]
-    return tuple(space.plan(choice) for choice in choices)
+    return plan_space(query, equality_is_transitive=equality_is_transitive).candidates
 
 
 def plan_space(query: ContinuousQuery, *, equality_is_transitive: bool = True) -> PlanSpace:

@@ -30,7 +30,7 @@ from thalweg.spark.session import engine as engine_module
 from thalweg.spark.session import standing, waiting
 from thalweg.spark.session.engine import SessionEngine
 from thalweg.spark.session.program import ProgramQuery
-from thalweg.spark.session.schedules import plans_of_query, scheduler_of
+from thalweg.spark.session.schedules import scheduler_of
 from thalweg.spark.session.sinks import Delivery, FolderSink
 from thalweg.spark.session.standing import StandingQuery
 from thalweg.spark.session.waiting import WaitingRows
@@ -272,7 +272,7 @@ def check(spark: SparkSession, scenario: Scenario) -> None:
     ) -> PlanScheduler:
         model = CostModel(window=query.query.window.length / SECOND, tuple_rates=rates)
         assert scenario.plan_seed is not None
-        return AtRandom(PlanCosts(plans_of_query(query), model, weights), seed=scenario.plan_seed)
+        return AtRandom(PlanCosts(query.space, model, weights), seed=scenario.plan_seed)
 
     scheduler = scheduler_of if scenario.plan_seed is None else scheduler_at_random
     with (

@@ -255,7 +255,12 @@ def quoted(name: str) -> str:
     >>> quoted("a b"), quoted("plain")
     ('`a b`', 'plain')
     """
-    return name if name.isidentifier() else "`{}`".format(name.replace("`", "``"))
+    return name if name.isidentifier() else backticked(name)
+
+
+def backticked(name: str) -> str:
+    """The same in backticks, for texts in which a plain name may be a word of SQL."""
+    return "`{}`".format(name.replace("`", "``"))
 
 
 def all_of(conditions: Sequence[Column]) -> Column:

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.session.lower import ROUND, Catalog, QueryLowering, Rounds, input_rows
 from thalweg.spark.session.program import ProgramQuery
 from thalweg.spark.session.rows import holds
-from thalweg.spark.session.sources import backticked, tasks_at_once
+from thalweg.spark.session.sources import tasks_at_once
 from thalweg.spark.session.worker.result_files import WRITTEN, QueryFile, ResultFiles
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from thalweg.charts.plan import QueryPlan
 
 BRANCH = "thalweg:branch"  # the number of the branch that a row is of
+Wanted = tuple[list[str], list[tuple[str, str]]]  # conditions that must hold; columns and the names they get
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,6 @@ def written_files(branches: Sequence[Sequence[Ending]], rows: DataFrame, catalog
     together = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), frames)
     ordered = together.select(*map(backticked, order)).coalesce(tasks_at_once(rows.sparkSession))
     return ordered.mapInArrow(ResultFiles(folder, tuple(files)), WRITTEN)
-
-
-Wanted = tuple[list[str], list[tuple[str, str]]]  # conditions that must hold; columns and the names they get
 
 
 def _alone(

@@ -16,11 +16,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thalweg.charts import PlanScheduler, TupleRates
+from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.folder import StateFolder
 from thalweg.spark.session.branches import Ending, branches_of, files_by_query, written_files
 from thalweg.spark.session.endings import last_to_deliver, late_rows, late_until, rounds_with_rows
@@ -32,7 +33,7 @@ from thalweg.spark.session.rates import tuple_rates
 from thalweg.spark.session.rows import PaneCounts, Panes, count_panes, shared_rows, together
 from thalweg.spark.session.schedules import plans_of_rounds, round_statistics
 from thalweg.spark.session.sinks import Delivery, Sink
-from thalweg.spark.session.sources import STREAM, TIME, backticked, tasks_at_once
+from thalweg.spark.session.sources import STREAM, TIME, tasks_at_once
 from thalweg.spark.session.waiting import WaitingRows, keep_from, open_panes
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class SessionEngine:
         self._waiting = WaitingRows(spark, self.folder.url)
         self._is_first = True  # micro-batch of this process, which may have been tried by another one
 
-    @cache  # noqa: B019 - an engine lives as long as its session
+    @cached_property
     def tuple_rates(self) -> TupleRates:
         """What operators can handle on this machine."""
         return tuple_rates(self._spark)
@@ -126,6 +127,8 @@ class SessionEngine:
             keys = JoinKeys(queries[token].compiled, self._catalog.streams, self._catalog.tables)
             if keys.are_needed:
                 self._keys[token] = keys
+            else:
+                self._keys.pop(token, None)  # of a query that was removed
         self.served = dict(queries)
         self.position = replace(self.position, queries=dict(positions))
 
@@ -214,8 +217,7 @@ class SessionEngine:
     def _compute(self, endings: Sequence[Ending], rows: DataFrame, number: int) -> tuple[Files, dict[str, str]]:
         """Write the results of all queries whose rounds end, in one job; returns files, and why queries failed.
 
-        If the job fails, each branch runs alone, and then each query of a branch that fails: so that a query's own
-        error is its own, and the others go on.
+        If the job fails, each query runs alone, so that its error is its own and the others go on.
         """
         folder = self._results(number)
         if not endings:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from thalweg.charts import candidate_plans
 from thalweg.charts.plan import runs_alike
 from thalweg.spark import runs
 
@@ -54,8 +53,7 @@ def _describe_query(query: StandingQuery, engine: SessionEngine | None) -> dict[
     token = query.compiled.token
     position = engine.position.queries.get(token) if engine is not None else None
     served = engine.served.get(token) if engine is not None else None
-    transitive = query.compiled.has_keys_of_one_type
-    plans = candidate_plans(query.compiled.query, equality_is_transitive=transitive)
+    plans = query.compiled.space.candidates
     counts = served.scheduler.counts if served is not None else None
     plan = (served.scheduler.plan if served is not None else None) or plans[0]
     own = sum(len(selections) for selections in query.compiled.own.values())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from thalweg.charts import KeyHistogram, candidate_plans, equality_name
+from thalweg.charts import KeyHistogram, equality_name
 from thalweg.charts.equalities import implied_equalities
 from thalweg.charts.plan import runs_alike
 from thalweg.spark.session.rows import holds
@@ -43,7 +43,7 @@ class JoinKeys:
     @property
     def are_needed(self) -> bool:
         """Whether the query has plans that Spark runs differently, so that selectivities decide."""
-        return len({runs_alike(plan) for plan in candidate_plans(self.query.query)}) > 1
+        return len({runs_alike(plan) for plan in self.query.space.candidates}) > 1
 
     def columns(self) -> dict[str, Column]:
         """For each side of an equality that reads a stream, the code of its key; NULL for the rows that do not join."""

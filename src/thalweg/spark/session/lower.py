@@ -13,9 +13,10 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from thalweg.charts.plan import Aggregate, Join, MultiJoin, PlanNode, Project, Scan, Select
+from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.session.program import ProgramQuery
 from thalweg.spark.session.rows import holds
-from thalweg.spark.session.sources import TIME, SharedStream, StaticTable, backticked, divided_up
+from thalweg.spark.session.sources import TIME, SharedStream, StaticTable, divided_up
 from thalweg.sql.query import Input, RoundWindow
 from thalweg.sql.rounds import bounds
 

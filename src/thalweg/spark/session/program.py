@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from thalweg.charts.candidates import PlanSpace, plan_space
+from thalweg.charts.plan import MultiJoin, PlanNode
 from thalweg.sealed import short_digest
 from thalweg.spark.session.sources import SharedStream
 from thalweg.sql.query import ContinuousQuery, Expression, Input, Selection
@@ -77,6 +79,14 @@ class ProgramQuery:
         }
 
     @cached_property
+    def space(self) -> PlanSpace:
+        """Its plans with the same results: with keys of several types, only Spark's joins, by written equalities."""
+        if self.has_keys_of_one_type:
+            return plan_space(self.query)
+        space = plan_space(self.query, equality_is_transitive=False)
+        return replace(space, joins=tuple(join for join in space.joins if not _has_multi_join(join)))
+
+    @cached_property
     def is_plain(self) -> bool:
         """Whether its results are rows of one stream that shared conditions choose."""
         query = self.query
@@ -120,6 +130,10 @@ class Program:
         """The longest time in microseconds of which all windows over a stream are multiples."""
         windows = [query.query.window for query, _ in self.readers(stream)]
         return math.gcd(*(length for window in windows for length in (window.length, window.slide)))
+
+
+def _has_multi_join(node: PlanNode) -> bool:
+    return isinstance(node, MultiJoin) or any(_has_multi_join(child) for child in node.children)
 
 
 def program_query(token: str, query: ContinuousQuery, sources: Sequence[SharedStream | StaticTable]) -> ProgramQuery:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.session.program import Conjunction, Program
-from thalweg.spark.session.sources import STREAM, TIME, SharedStream, backticked, divided_up
+from thalweg.spark.session.sources import STREAM, TIME, SharedStream, divided_up
 from thalweg.sql.rename import with_columns_renamed
 
 if TYPE_CHECKING:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
-from thalweg.charts import ByChart, CostModel, PlanCosts, PlanScheduler, TupleRates, Weights, plan_space
-from thalweg.charts.candidates import PlanChoice, PlanSpace
-from thalweg.charts.plan import MultiJoin, PlanNode, QueryPlan
+from thalweg.charts import ByChart, CostModel, PlanCosts, PlanScheduler, TupleRates, Weights
+from thalweg.charts.plan import QueryPlan
 from thalweg.charts.statistics import RoundStatistics
 from thalweg.spark.session.endings import rows_in_round
 from thalweg.spark.session.lower import Rounds
@@ -22,26 +20,8 @@ def scheduler_of(
 ) -> PlanScheduler:
     """A scheduler for the plans of a query."""
     model = CostModel(window=query.query.window.length / MICROSECONDS, tuple_rates=rates)
-    costs = PlanCosts(plans_of_query(query), model, weights)
+    costs = PlanCosts(query.space, model, weights)
     return ByChart(costs, parts=parts) if kind is ByChart else kind(costs)
-
-
-def plans_of_query(query: ProgramQuery) -> PlanSpace:
-    """The plans with the same results: with keys of several types, only Spark's joins, by the written equalities."""
-    if query.has_keys_of_one_type:
-        return plan_space(query.query)
-    space = plan_space(query.query, equality_is_transitive=False)
-    return replace(space, joins=tuple(join for join in space.joins if not _has_multi_join(join)))
-
-
-def first_plan(query: ProgramQuery) -> QueryPlan:
-    """The plan of a query of which nothing is known yet."""
-    space = plans_of_query(query)
-    return space.plan(PlanChoice(0, (0,) * len(space.aliases)))
-
-
-def _has_multi_join(node: PlanNode) -> bool:
-    return isinstance(node, MultiJoin) or any(_has_multi_join(child) for child in node.children)
 
 
 def round_statistics(

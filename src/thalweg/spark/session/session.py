@@ -18,7 +18,6 @@ from thalweg.spark.session.explain import SessionRun
 from thalweg.spark.session.lower import ROUND, Catalog, QueryLowering, Rounds
 from thalweg.spark.session.program import Program, ProgramQuery, program_query
 from thalweg.spark.session.rows import shared_rows
-from thalweg.spark.session.schedules import first_plan
 from thalweg.spark.session.sinks import FolderSink, FunctionSink, MemorySink, Sink, WriterSink
 from thalweg.spark.session.sources import SharedStream, StaticTable, all_streams
 from thalweg.spark.session.standing import QueryOptions, StandingQuery
@@ -62,6 +61,10 @@ class Session:
         if not hasattr(spark, "_jsparkSession"):
             raise TypeError(
                 "tw.Session needs a classic Spark session: with Spark Connect run each query with tw.stream"
+            )
+        if "://" in os.fspath(checkpoint):
+            raise ValueError(
+                f"the checkpoint of a session is a folder that driver and workers share, not {checkpoint!r}"
             )
         self.spark = spark
         self.checkpoint = os.path.abspath(os.path.expanduser(os.fspath(checkpoint)))  # noqa: PTH100, PTH111
@@ -226,7 +229,7 @@ class Session:
             latest = engine.position.latest
             positions = {token: query.position(known.get(token), latest) for token, query in self._queries.items()}
             served = {
-                token: query.served(running.get(token), positions[token], engine.tuple_rates)
+                token: query.served(running.get(token), positions[token], lambda: engine.tuple_rates)
                 for token, query in self._queries.items()
             }
             engine.serve(served, positions)
@@ -250,7 +253,7 @@ class Session:
             self._empty = self.spark.createDataFrame([], all_streams(streams).schema)
         rows = shared_rows(self._empty, Program((compiled,)), streams)
         lowering = QueryLowering(compiled, rows, self._catalog(), Rounds((0,)))
-        found = lowering.results(first_plan(compiled).root).drop(ROUND).schema
+        found = lowering.results(compiled.space.candidates[0].root).drop(ROUND).schema
         bounds = [StructField(name, TimestampType(), nullable=False) for name in ROUND_COLUMNS]
         return StructType([*bounds, *found.fields])
 

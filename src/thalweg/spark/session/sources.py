@@ -8,6 +8,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from thalweg.spark.filters.catalyst import facts_of
+from thalweg.spark.filters.conditions import backticked
 from thalweg.sql.query import Source
 
 if TYPE_CHECKING:
@@ -78,15 +79,6 @@ class StaticTable:
     def source(self) -> Source:
         """The table as the text of a query sees it."""
         return Source(self.name, tuple(self.frame.columns), is_stream=False)
-
-
-def backticked(name: str) -> str:
-    """A column's name as Spark reads it, whatever is in it.
-
-    >>> backticked("a b")
-    '`a b`'
-    """
-    return "`{}`".format(name.replace("`", "``"))
 
 
 def tasks_at_once(spark: SparkSession) -> int:

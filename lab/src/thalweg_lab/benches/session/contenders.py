@@ -13,7 +13,7 @@ from thalweg_lab.benches.session.work import STREAMS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SESSION, APART, BY_HAND = "Thalweg", "a streaming query of Spark for each", "one foreachBatch that shares by hand"
+APART, BY_HAND = "a streaming query of Spark for each", "one foreachBatch that shares by hand"
 
 
 def streams_of(spark: SparkSession, folder: str) -> dict[str, DataFrame]:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 NAME = "hundred"
 ROWS, BATCHES, ROUNDS = 100_000, 8, 3
 FEW = 10  # queries to compare the time of a round with
-TENTH = "Thalweg with ten of them"
 
 
 def measure(

@@ -51,9 +51,8 @@ class ResultFiles:
                     continue
                 if query.token not in writers:
                     names[query.token] = f"{query.token}-{uuid.uuid4().hex}.parquet"
-                    writers[query.token] = pq.ParquetWriter(
-                        self._open(names[query.token]), table.schema, compression="zstd"
-                    )
+                    file = f"{self.folder}/{names[query.token]}"
+                    writers[query.token] = pq.ParquetWriter(file, table.schema, compression="zstd")
                 writers[query.token].write_table(table)
                 rows[query.token] = rows.get(query.token, 0) + table.num_rows
         finally:
@@ -74,9 +73,6 @@ class ResultFiles:
             for number in numbers:
                 own = batch if len(numbers) == 1 else batch.filter(pc.equal(batch.column(1), number))
                 yield from ((own, query) for query in self.queries if query.branch == number)
-
-    def _open(self, name: str) -> Any:  # noqa: ANN401 - a file of Arrow's
-        return f"{self.folder}/{name}"
 
 
 def _taken(batch: pa.RecordBatch, query: QueryFile) -> pa.Table:
