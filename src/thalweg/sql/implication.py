@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import Literal
 
 import sqlglot
@@ -55,6 +56,15 @@ class _Test:
     prefix: str | None = None  # of LIKE
 
 
+@dataclass(frozen=True)
+class _Condition:
+    """A condition after parsing; `is_not_null_of` is the operand of IS NOT NULL."""
+
+    text: str
+    test: _Test | None
+    is_not_null_of: str | None
+
+
 def implies(stronger: str, weaker: str) -> bool:
     """Whether the weaker condition is true wherever the stronger condition is true; False also means "not known".
 
@@ -67,15 +77,14 @@ def implies(stronger: str, weaker: str) -> bool:
     >>> implies("`a` LIKE 'ab%'", "`a` LIKE 'a%'"), implies("`a` > 10", "`b` > 5")
     (True, False)
     """
-    strong_tree, weak_tree = _parse(stronger), _parse(weaker)
-    if render(strong_tree) == render(weak_tree):
+    strong_condition, weak_condition = _read(stronger), _read(weaker)
+    if strong_condition.text == weak_condition.text:
         return True
-    strong = _read_test(strong_tree)
+    strong, weak = strong_condition.test, weak_condition.test
     if strong is None:
         return False
-    if _is_not_null(weak_tree):
-        return strong.operand == render(weak_tree.this.this)
-    weak = _read_test(weak_tree)
+    if weak_condition.is_not_null_of is not None:
+        return strong.operand == weak_condition.is_not_null_of
     if weak is None or (strong.operand, strong.literals) != (weak.operand, weak.literals):
         return False
     return _is_part(strong, weak)
@@ -95,11 +104,13 @@ def _is_part(strong: _Test, weak: _Test) -> bool:
     return strong.interval is not None and weak.interval.holds(strong.interval)
 
 
-def _parse(text: str) -> Expr:
+@lru_cache(maxsize=4096)  # a condition is compared with all others of a session
+def _read(text: str) -> _Condition:
     tree: Expr = sqlglot.parse_one(text, dialect=VerbatimSpark)
     while isinstance(tree, e.Paren):
         tree = tree.this
-    return tree
+    operand = render(tree.this.this) if _is_not_null(tree) else None
+    return _Condition(render(tree), _read_test(tree), operand)
 
 
 def _is_not_null(tree: Expr) -> bool:

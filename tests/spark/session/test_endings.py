@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thalweg.spark.session.endings import last_to_deliver, late_rows, rounds_with_rows, rows_in_round, watermark
+from thalweg.spark.session.panes import Pane
 from thalweg.spark.session.program import ProgramQuery
-from thalweg.spark.session.rows import Pane
 from thalweg.sql.parse import parse_query
 from thalweg.sql.query import RoundWindow, Source
 

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from thalweg.sealed import SavedStateError, seal, unseal
 from thalweg.spark.folder import StateFolder
+from thalweg.spark.session.panes import Pane
 from thalweg.spark.session.position import (
     KEPT,
     KIND,
     VERSION,
     QueryPosition,
     SessionPosition,
-    WaitingSegment,
+    WaitingFile,
     load_position,
     save_position,
 )
-from thalweg.spark.session.rows import Pane
 
 COUNTS = st.integers(0, 2**62)
 TIMES = st.integers(-(2**62), 2**62)
@@ -43,8 +43,8 @@ positions = st.builds(
     batch=st.integers(-1, 10**9),
     latest=st.dictionaries(NAMES, TIMES, max_size=2),
     queries=st.dictionaries(NAMES, query_positions, max_size=2),
-    segments=st.lists(
-        st.builds(WaitingSegment, COUNTS.map("segments/{}".format), st.dictionaries(NAMES, TIMES, max_size=2)),
+    files=st.lists(
+        st.builds(WaitingFile, NAMES, COUNTS.map("segments/{}/0a.parquet".format), COUNTS, TIMES, COUNTS),
         max_size=2,
     ).map(tuple),
     panes=st.dictionaries(NAMES, st.dictionaries(TIMES, panes, max_size=2), max_size=2),
@@ -54,7 +54,7 @@ POSITION = SessionPosition(
     batch=3,
     latest={"A": 5},
     queries={"q-1": QueryPosition("q", delivered=2)},
-    segments=(WaitingSegment("segments/3", {"A": 5}),),
+    files=(WaitingFile("A", "segments/3/0a.parquet", rows=2, latest=5),),
     panes={"A": {10: Pane(10, 7)}},
 )
 
@@ -89,9 +89,10 @@ ODD_FIELDS: list[dict[str, Any]] = [
     {"queries": {"q-1": {"digest": "q", "delivered": "two"}}},
     {"queries": {"q-1": {"digest": "q", "rows": None}}},
     {"queries": {"q-1": {"digest": "q", "schedule": 7}}},
-    {"segments": [{"folder": "segments/3"}]},
-    {"segments": [{"folder": "../../elsewhere", "latest": {}}]},
-    {"segments": [{"folder": 3, "latest": {}}]},
+    {"files": [{"path": "segments/3/0a.parquet"}]},
+    {"files": [{"stream": "A", "path": "../../elsewhere", "rows": 1, "latest": 1, "level": 0}]},
+    {"files": [{"stream": "A", "path": 3, "rows": 1, "latest": 1, "level": 0}]},
+    {"files": [{"stream": 3, "path": "segments/3/0a.parquet", "rows": 1, "latest": 1, "level": 0}]},
     {"panes": {"A": {"ten": {"width": 10, "rows": 7, "kept": {}}}}},
     {"panes": {"A": {"10": {"width": 0, "rows": 7, "kept": {}}}}},
     {"panes": {"A": {"10": {"width": 10, "rows": "7", "kept": {}}}}},

@@ -33,7 +33,6 @@ from thalweg.spark.session.program import ProgramQuery
 from thalweg.spark.session.schedules import scheduler_of
 from thalweg.spark.session.sinks import Delivery, FolderSink
 from thalweg.spark.session.standing import StandingQuery
-from thalweg.spark.session.waiting import WaitingRows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -207,9 +206,9 @@ def killed(point: str) -> Iterator[None]:
     points: dict[str, tuple[Any, str, Any]] = {
         "before delivery": (SessionEngine, "_deliver", Mock(side_effect=Killed)),
         "after a delivery": (FolderSink, "deliver", deliver_and_die),
-        "before storing": (WaitingRows, "write", Mock(side_effect=Killed)),
+        "before storing": (engine_module, "written_together", Mock(side_effect=Killed)),
         "before saving": (engine_module, "save_position", Mock(side_effect=Killed)),
-        "after saving": (WaitingRows, "remove", Mock(side_effect=Killed)),
+        "after saving": (engine_module, "remove_files", Mock(side_effect=Killed)),
     }
     with patch.object(*points[point]), suppress(Killed):
         yield
@@ -278,7 +277,7 @@ def check(spark: SparkSession, scenario: Scenario) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         patch.object(standing, "scheduler_of", scheduler),
-        patch.object(waiting, "MOST_SEGMENTS", 2),  # so that a few micro-batches are enough to write them together
+        patch.object(waiting, "MOST_FILES", 2),  # so that a few micro-batches are enough to write them together
     ):
         play = Play(scenario, Driver(spark, Path(folder)))
         play.run()

@@ -6,26 +6,21 @@ number: the rows go to a worker once, and an expression that several of them put
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from thalweg.spark.filters.conditions import backticked
-from thalweg.spark.session.lower import ROUND, Catalog, QueryLowering, Rounds, input_rows
+from thalweg.spark.session.lower import HAVING, QUOTED_ROUND, Catalog, QueryLowering, Rounds, holds, input_rows
 from thalweg.spark.session.program import ProgramQuery
-from thalweg.spark.session.rows import holds
 from thalweg.spark.session.sources import tasks_at_once
+from thalweg.spark.session.views import RowViews
 from thalweg.spark.session.worker.result_files import WRITTEN, QueryFile, ResultFiles
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     from thalweg.charts.plan import QueryPlan
-
-BRANCH = "thalweg:branch"  # the number of the branch that a row is of
-Wanted = tuple[list[str], list[tuple[str, str]]]  # conditions that must hold; columns and the names they get
 
 
 @dataclass(frozen=True)
@@ -35,6 +30,15 @@ class Ending:
     query: ProgramQuery
     rounds: Rounds
     plan: QueryPlan
+
+
+@dataclass(frozen=True)
+class BranchText:
+    """The text of a branch: the numbers of rounds and some columns; and the files that it becomes."""
+
+    sql: str
+    columns: tuple[str, ...]  # expressions
+    files: tuple[QueryFile, ...]
 
 
 def branches_of(endings: Sequence[Ending]) -> list[tuple[Ending, ...]]:
@@ -49,107 +53,100 @@ def branches_of(endings: Sequence[Ending]) -> list[tuple[Ending, ...]]:
     return [tuple(branch) for branch in together.values()]
 
 
-def written_files(branches: Sequence[Sequence[Ending]], rows: DataFrame, catalog: Catalog, folder: str) -> DataFrame:
+def written_files(
+    branches: Sequence[Sequence[Ending]], views: RowViews, catalog: Catalog, folder: str, *, in_one_task: bool
+) -> DataFrame:
     """A DataFrame that writes the results of all branches when it runs; its rows are the files.
 
-    The rows of all branches come in one stream, each with its branch's number, and the columns of the other branches
-    are NULL: a worker's task takes longer to start than to write the results of a small micro-batch.
+    The rows of all branches come in one stream, each with its branch's number, and a column for each branch, which is
+    NULL in the rows of the others: a worker's task takes longer to start than to write the results of a small
+    micro-batch.
     """
-    frames, files = [], []
-    order = [ROUND, BRANCH]
+    texts: list[str] = []
+    files: list[QueryFile] = []
     for number, branch in enumerate(branches):
-        frame, own_files = (_plain if branch[0].query.is_plain else _alone)(number, branch, rows, catalog)
-        places = {name: len(order) + place for place, name in enumerate(frame.columns[2:])}
-        order += frame.columns[2:]
-        frames.append(frame)
-        files += [_query_file(number, ending, places, *wanted) for ending, wanted in own_files]
-    together = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), frames)
-    ordered = together.select(*map(backticked, order)).coalesce(tasks_at_once(rows.sparkSession))
-    return ordered.mapInArrow(ResultFiles(folder, tuple(files)), WRITTEN)
+        if branch[0].query.is_plain:
+            text = _plain(number, branch, views, catalog)
+        else:
+            text = _alone(number, branch[0], views, catalog, in_one_task=in_one_task)
+        values = ", ".join(f"'{place}', {column}" for place, column in enumerate(text.columns))
+        own = ["NULL"] * len(branches)
+        own[number] = f"named_struct({values})"
+        named = ", ".join(f"{column} AS `{place}`" for place, column in enumerate(own))
+        texts.append(f"SELECT {QUOTED_ROUND}, {number} AS branch, {named} FROM {text.sql}")
+        files += text.files
+    together = views.spark.sql(" UNION ALL ".join(texts)).coalesce(tasks_at_once(views.spark))
+    return together.mapInArrow(ResultFiles(folder, tuple(files)), WRITTEN)
 
 
-def _alone(
-    number: int, branch: Sequence[Ending], rows: DataFrame, catalog: Catalog
-) -> tuple[DataFrame, list[tuple[Ending, Wanted]]]:
-    from pyspark.sql import functions as f
-
-    (ending,) = branch
-    frame = QueryLowering(ending.query, rows, catalog, ending.rounds).results(ending.plan.root)
-    names = [output.name for output in ending.query.query.outputs]
-    own = [f"{number}:{place}" for place in range(len(names))]
-    columns = [f.col(backticked(name)).alias(hidden) for name, hidden in zip(names, own, strict=True)]
-    numbered = frame.select(backticked(ROUND), f.lit(number).alias(BRANCH), *columns)
-    return numbered, [(ending, ([], list(zip(own, names, strict=True))))]
+def _alone(number: int, ending: Ending, views: RowViews, catalog: Catalog, *, in_one_task: bool) -> BranchText:
+    lowering = QueryLowering(ending.query, views, catalog, ending.rounds, in_one_task=in_one_task)
+    query = ending.query.query
+    columns = [f"`{place}`" for place in range(len(query.outputs))]
+    if query.having is not None:
+        columns.append(HAVING)
+    return BranchText(f"({lowering.results(ending.plan.root)})", tuple(columns), (query_file(number, ending.query),))
 
 
-def _plain(
-    number: int, branch: Sequence[Ending], rows: DataFrame, catalog: Catalog
-) -> tuple[DataFrame, list[tuple[Ending, Wanted]]]:
-    from pyspark.sql import functions as f
-
+def _plain(number: int, branch: Sequence[Ending], views: RowViews, catalog: Catalog) -> BranchText:
     read = branch[0].query.query.inputs[0]
-    columns = dict.fromkeys(name for ending in branch for name in ending.query.query.inputs[0].columns)
-    conjunctions = [ending.query.conjunctions[read.alias] for ending in branch]
-    conditions = dict.fromkeys(column for conjunction in conjunctions for column in conjunction.columns)
-    frame = input_rows(
-        rows,
+    read_columns = dict.fromkeys(name for ending in branch for name in ending.query.query.inputs[0].columns)
+    conjunctions = dict.fromkeys(ending.query.conjunctions[read.alias] for ending in branch)
+    conditions = list(dict.fromkeys(column for conjunction in conjunctions for column in conjunction.columns))
+    rows = input_rows(
+        views.rows[read.source],
         catalog.streams[read.source],
-        replace(read, columns=tuple(columns)),
+        replace(read, columns=tuple(read_columns)),
         branch[0].query.query.window,
         branch[0].rounds,
-        reduce(operator.or_, [holds(conjunction) for conjunction in dict.fromkeys(conjunctions)]),
-        tuple(conditions),
+        " OR ".join(f"({holds(conjunction)})" for conjunction in conjunctions),
+        conditions,
     )
     expressions = dict.fromkeys(output.expression.sql for ending in branch for output in ending.query.query.outputs)
-    hidden = {name: f"{number}:{place}" for place, name in enumerate([*conditions, *expressions])}
-    chosen = frame.select(
-        backticked(ROUND),
-        f.lit(number).alias(BRANCH),
-        *(f.col(backticked(column)).alias(hidden[column]) for column in conditions),
-        *(_guarded(sql, branch).alias(hidden[sql]) for sql in expressions),
-    )
-    wanted = [
-        (
-            [hidden[column] for column in ending.query.conjunctions[read.alias].columns],
-            [(hidden[output.expression.sql], output.name) for output in ending.query.query.outputs],
+    columns = [*map(backticked, conditions), *(_guarded(sql, branch) for sql in expressions)]
+    places = {name: place for place, name in enumerate([*conditions, *expressions])}
+    files = [
+        _query_file(
+            number,
+            ending.query,
+            tuple(places[column] for column in ending.query.conjunctions[read.alias].columns),
+            tuple((places[output.expression.sql], output.name) for output in ending.query.query.outputs),
         )
         for ending in branch
     ]
-    return chosen, list(zip(branch, wanted, strict=True))
+    return BranchText(f"({rows}) AS {backticked(read.alias)}", tuple(columns), tuple(files))
 
 
-def _guarded(sql: str, branch: Sequence[Ending]) -> Column:
+def _guarded(sql: str, branch: Sequence[Ending]) -> str:
     """An output that is evaluated for the rows of the queries that put it out: for other rows it might raise."""
-    from pyspark.sql import functions as f
-
     kept_by = []
     for ending in branch:
         query = ending.query
         if any(output.expression.sql == sql for output in query.query.outputs):
-            columns = query.conjunctions[query.query.inputs[0].alias].columns
-            if not columns:
-                return f.expr(sql)
-            kept_by.append(reduce(operator.and_, [f.col(backticked(column)) for column in columns]))
-    return f.expr(sql) if len(kept_by) == len(branch) == 1 else f.when(reduce(operator.or_, kept_by), f.expr(sql))
+            conjunction = query.conjunctions[query.query.inputs[0].alias]
+            if not conjunction.columns:
+                return sql
+            kept_by.append(f"({holds(conjunction)})")
+    return sql if len(kept_by) == len(branch) == 1 else f"CASE WHEN {' OR '.join(kept_by)} THEN {sql} END"
+
+
+def query_file(branch: int, query: ProgramQuery) -> QueryFile:
+    """What a query that is lowered alone takes of its branch: all outputs, where HAVING is true."""
+    outputs = query.query.outputs
+    keeps = () if query.query.having is None else (len(outputs),)
+    return _query_file(branch, query, keeps, tuple(enumerate(output.name for output in outputs)))
 
 
 def _query_file(
-    branch: int, ending: Ending, places: Mapping[str, int], keeps: list[str], columns: list[tuple[str, str]]
+    branch: int, query: ProgramQuery, keeps: tuple[int, ...], columns: tuple[tuple[int, str], ...]
 ) -> QueryFile:
-    window = ending.query.query.window
+    window = query.query.window
     return QueryFile(
-        token=ending.query.token,
+        token=query.token,
         branch=branch,
-        keeps=tuple(places[name] for name in keeps),
-        columns=tuple((places[hidden], name) for hidden, name in columns),
+        keeps=keeps,
+        columns=columns,
         length=window.length,
         slide=window.slide,
+        tells_rounds=query.has_result_of_no_rows,
     )
-
-
-def files_by_query(written: Mapping[str, list[object]]) -> dict[str, list[tuple[str, int]]]:
-    """The files of each query, with their rows."""
-    found: dict[str, list[tuple[str, int]]] = {}
-    for token, file, rows in zip(written["query"], written["file"], written["rows"], strict=True):
-        found.setdefault(str(token), []).append((str(file), int(rows)))  # type: ignore[call-overload]
-    return found

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from thalweg.spark.session.panes import Pane, Panes
 from thalweg.spark.session.position import QueryPosition
 from thalweg.spark.session.program import Program, ProgramQuery
-from thalweg.spark.session.rows import Pane, Panes
 from thalweg.sql.query import RoundWindow
 from thalweg.sql.rounds import bounds, first_round, last_ended, last_round
 

@@ -1,12 +1,11 @@
 """One micro-batch of a session, step by step.
 
-1. `shared_rows` reads the micro-batch once, with every shared condition as a column, and keeps it in memory
-2. `count_panes` counts rows by stream and pane: watermarks and the rounds that end follow             (one job)
-3. `plans_of_rounds` asks each query's scheduler for the plan of each of its rounds
-4. `written_files` computes the results of these rounds, all queries in one job                        (one job)
+1. `take_in` reads the micro-batch once, counts rows by stream and pane, and writes those that queries need    (one job)
+2. watermarks, and the rounds that end, follow from the counts
+3. `plan_of_rounds` asks each query's scheduler for the plan of its rounds
+4. `written_files` computes the results of these rounds, all queries in one job                                (one job)
 5. sinks take the files
-6. `WaitingRows.write` stores the rows whose rounds have not ended                                     (one job, if any)
-7. the position is saved; then Spark takes note that the micro-batch is done
+6. the position is saved; then Spark takes note that the micro-batch is done
 """
 
 from __future__ import annotations
@@ -23,18 +22,26 @@ from typing import TYPE_CHECKING
 from thalweg.charts import PlanScheduler, TupleRates
 from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.folder import StateFolder
-from thalweg.spark.session.branches import Ending, branches_of, files_by_query, written_files
+from thalweg.spark.session.arrivals import Arrivals, take_in
+from thalweg.spark.session.branches import Ending, branches_of, written_files
 from thalweg.spark.session.endings import last_to_deliver, late_rows, late_until, rounds_with_rows
 from thalweg.spark.session.key_sample import JoinKeys, sample_keys
 from thalweg.spark.session.lower import Catalog
-from thalweg.spark.session.position import QueryPosition, SessionPosition, load_position, save_position
+from thalweg.spark.session.no_rows import ResultOfNoRows
+from thalweg.spark.session.panes import Panes, together
+from thalweg.spark.session.position import (
+    QueryPosition,
+    SessionPosition,
+    WaitingFile,
+    load_position,
+    save_position,
+)
 from thalweg.spark.session.program import Program, ProgramQuery
 from thalweg.spark.session.rates import tuple_rates
-from thalweg.spark.session.rows import PaneCounts, Panes, count_panes, shared_rows, together
-from thalweg.spark.session.schedules import plans_of_rounds, round_statistics
+from thalweg.spark.session.schedules import plan_of_rounds, round_statistics
 from thalweg.spark.session.sinks import Delivery, Sink
-from thalweg.spark.session.sources import STREAM, TIME, tasks_at_once
-from thalweg.spark.session.waiting import WaitingRows, keep_from, open_panes
+from thalweg.spark.session.views import RowViews, TableViews
+from thalweg.spark.session.waiting import needed_after, open_panes, remove_files, still_needed, written_together
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -107,7 +114,9 @@ class SessionEngine:
         self.served: dict[str, ServedQuery] = {}
         self._keys: dict[str, JoinKeys] = {}  # of the queries whose plan depends on join selectivities
         self._credit = 0.0  # seconds that sampling keys may take
-        self._waiting = WaitingRows(spark, self.folder.url)
+        self._tables = TableViews(catalog.table_frames)
+        self._of_no_rows: dict[str, ResultOfNoRows] = {}
+        self._program = Program(())
         self._is_first = True  # micro-batch of this process, which may have been tried by another one
 
     @cached_property
@@ -119,7 +128,10 @@ class SessionEngine:
     def program(self) -> Program:
         """What runs: all queries but those that have failed or are paused."""
         positions = self.position.queries
-        return Program(tuple(each.compiled for token, each in self.served.items() if positions[token].is_served))
+        queries = tuple(each.compiled for token, each in self.served.items() if positions[token].is_served)
+        if queries != self._program.queries:
+            self._program = Program(queries)
+        return self._program
 
     def serve(self, queries: Mapping[str, ServedQuery], positions: Mapping[str, QueryPosition]) -> None:
         """Serve these queries from the next micro-batch on."""
@@ -139,47 +151,50 @@ class SessionEngine:
         self._prepare(self)
         before, program, clock = self.position, self.program, _Clock()
         streams = list(self._catalog.streams.values())
-        rows = shared_rows(batch, program, streams).coalesce(tasks_at_once(self._spark)).persist()
-        try:
-            counts = count_panes(rows, program, streams)
-            clock.note("count")
-            latest = {
-                **before.latest,
-                **{name: max(found, before.latest.get(name, found)) for name, found in counts.latest.items()},
-            }
-            panes = together(before.panes, counts.panes)
-            selectivities = self._join_selectivities(program, rows, counts)
-            endings, positions = self._endings(program, latest, panes, counts, selectivities)
+        late = late_until(program, before.queries) if self._late_folder is not None else {}
+        arrivals = take_in(
+            batch, program, streams, self.folder.url, number, needed_after(program, before.queries), late
+        )
+        clock.note("take in")
+        latest = {
+            **before.latest,
+            **{name: max(found, before.latest.get(name, found)) for name, found in arrivals.latest.items()},
+        }
+        panes = together(before.panes, arrivals.panes)
+        waiting = (*before.files, *arrivals.files)
+        with RowViews(batch.sparkSession, self._tables, program, streams, self.folder.url, waiting) as views:
+            selectivities = self._join_selectivities(program, views)
+            endings, positions = self._endings(program, latest, panes, arrivals, selectivities)
             clock.note("plan")
-            files, failed = self._compute(endings, self._waiting.read(before.segments, rows), number)
+            files, failed = self._compute(endings, views, number)
             clock.note("compute")
-            failed |= self._deliver(files, number)
-            clock.note("deliver")
-            positions = _with_results(positions, files, failed)
-            needed_after = keep_from(program, positions)
-            segments = self._waiting.write(rows, program, counts.latest, before.segments, needed_after, number)
-            self._keep_late(rows, counts, late_until(program, before.queries), number)
-            clock.note("store")
-        finally:
-            rows.unpersist()
-        self.position = SessionPosition(number, latest, positions, segments, open_panes(panes, needed_after))
+        failed |= self._deliver(files, number)
+        clock.note("deliver")
+        positions = _with_results(positions, files, failed)
+        needed = needed_after(program, positions)
+        kept = written_together(still_needed(waiting, needed), needed, self.folder.url, number)
+        self._keep_late(batch.sparkSession, arrivals.late, number)
+        clock.note("store")
+        self.position = SessionPosition(number, latest, positions, kept, open_panes(panes, needed))
         save_position(self.folder, self.position)
-        self._waiting.remove(before.segments, segments)
+        remove_files(self.folder.url, (*waiting, *arrivals.late), kept)
         shutil.rmtree(self._results(number), ignore_errors=True)
         clock.note("save")
         self._is_first = False
         self._credit = min(self._credit + SAMPLING_SHARE * sum(clock.seconds.values()), 0.0)
-        self._note(number, counts, clock, endings, files)
+        self._note(number, arrivals, clock, endings, files)
 
-    def _join_selectivities(
-        self, program: Program, rows: DataFrame, counts: PaneCounts
-    ) -> Mapping[str, Mapping[str, float]]:
+    def _join_selectivities(self, program: Program, views: RowViews) -> Mapping[str, Mapping[str, float]]:
         """The join selectivities of the queries whose plan depends on them, as often as it takes little time."""
         joins = [self._keys[query.token] for query in program.queries if query.token in self._keys]
         if not joins or self._credit < 0.0:
             return {}
         start = time.perf_counter()
-        found = sample_keys(rows, counts.rows, joins)
+        found: Mapping[str, Mapping[str, float]] = {}
+        try:
+            found = sample_keys(views, views.count, joins)
+        except Exception as error:  # noqa: BLE001 - a key that raises will do so again, in its query's results
+            _refuse_interruption(error)
         self._credit -= time.perf_counter() - start
         return found
 
@@ -188,7 +203,7 @@ class SessionEngine:
         program: Program,
         latest: Mapping[str, int],
         panes: Panes,
-        counts: PaneCounts,
+        arrivals: Arrivals,
         selectivities: Mapping[str, Mapping[str, float]],
     ) -> tuple[list[Ending], dict[str, QueryPosition]]:
         """The rounds of each query that end now, and where the queries stand when these are delivered."""
@@ -197,24 +212,23 @@ class SessionEngine:
         delays = {name: stream.delay for name, stream in self._catalog.streams.items()}
         for query in program.queries:
             position = positions[query.token]
-            position = replace(position, late=position.late + late_rows(query, counts.panes, position.delivered))
+            position = replace(position, late=position.late + late_rows(query, arrivals.panes, position.delivered))
             last = last_to_deliver(query, latest, delays)
             if last is not None and (position.delivered is None or last > position.delivered):
                 numbers = rounds_with_rows(query, panes, position.delivered, last)
                 scheduler = self.served[query.token].scheduler
                 sizes = self._keys[query.token].table_sizes if query.token in self._keys else {}
                 known = selectivities.get(query.token, {})
-                observed = [round_statistics(query, panes, number, known, sizes) for number in numbers]
-                endings += [
-                    Ending(query, rounds, plan) for plan, rounds in plans_of_rounds(scheduler, numbers, observed)
-                ]
+                if numbers:
+                    observed = [round_statistics(query, panes, number, known, sizes) for number in numbers]
+                    endings.append(Ending(query, numbers, plan_of_rounds(scheduler, observed)))
                 position = replace(
                     position, delivered=last, rounds=position.rounds + len(numbers), schedule=scheduler.save()
                 )
             positions[query.token] = position
         return endings, positions
 
-    def _compute(self, endings: Sequence[Ending], rows: DataFrame, number: int) -> tuple[Files, dict[str, str]]:
+    def _compute(self, endings: Sequence[Ending], views: RowViews, number: int) -> tuple[Files, dict[str, str]]:
         """Write the results of all queries whose rounds end, in one job; returns files, and why queries failed.
 
         If the job fails, each query runs alone, so that its error is its own and the others go on.
@@ -226,7 +240,7 @@ class SessionEngine:
         Path(folder).mkdir(parents=True)
         branches = branches_of(endings)
         try:
-            return self._written(branches, rows, folder), {}
+            return self._written(branches, views, folder), {}
         except Exception as error:  # noqa: BLE001 - whatever a user's query raises
             _refuse_interruption(error)
             if len(endings) == 1:
@@ -235,7 +249,7 @@ class SessionEngine:
         failed: dict[str, str] = {}
         for ending in endings:
             try:
-                alone = self._written([(ending,)], rows, folder)
+                alone = self._written([(ending,)], views, folder)
             except Exception as error:  # noqa: BLE001 - as above
                 _refuse_interruption(error)
                 failed[ending.query.token] = _reason(error)
@@ -244,10 +258,23 @@ class SessionEngine:
                     files.setdefault(token, []).extend(listed)
         return {token: listed for token, listed in files.items() if token not in failed}, failed
 
-    def _written(self, branches: Sequence[Sequence[Ending]], rows: DataFrame, folder: str) -> Files:
-        written = written_files(branches, rows, self._catalog, folder).toArrow().to_pydict()
-        found = files_by_query(written).items()
-        return {token: [(f"{folder}/{file}", count) for file, count in listed] for token, listed in found}
+    def _written(self, branches: Sequence[Sequence[Ending]], views: RowViews, folder: str) -> Files:
+        """The files of each query with their rows."""
+        frame = written_files(branches, views, self._catalog, folder, in_one_task=views.in_one_task)
+        found: dict[str, list[tuple[str, int]]] = {}
+        rounds: dict[str, set[int]] = {}
+        for token, file, rows, numbers in frame.collect():
+            rounds.setdefault(token, set()).update(numbers)
+            if file is not None:
+                found.setdefault(token, []).append((f"{folder}/{file}", rows))
+        for ending in (ending for branch in branches for ending in branch):
+            query = ending.query
+            missing = set(ending.rounds) - rounds.get(query.token, set())
+            if query.has_result_of_no_rows and missing:
+                if query.token not in self._of_no_rows:
+                    self._of_no_rows[query.token] = ResultOfNoRows(query, views.spark, self._tables, self._catalog)
+                found.setdefault(query.token, []).extend(self._of_no_rows[query.token].write(missing, folder))
+        return found
 
     def _deliver(self, files: Files, number: int) -> dict[str, str]:
         """Give each sink its files; returns why sinks failed."""
@@ -262,29 +289,25 @@ class SessionEngine:
                 failed[token] = _reason(error)
         return failed
 
-    def _keep_late(self, rows: DataFrame, counts: PaneCounts, until: Mapping[str, int], number: int) -> None:
-        """Write the rows that came too late for some query aside, if there is a folder for them."""
-        from pyspark.sql import functions as f
-
-        for stream, ends in counts.panes.items():
-            if self._late_folder is None or stream not in until or not any(end <= until[stream] for end in ends):
-                continue
-            own = [column for column in rows.columns if column.startswith(f"{stream}:")]
-            plain = [f.col(backticked(column)).alias(column.partition(":")[2]) for column in own]
-            late = rows.where((f.col(STREAM) == stream) & (f.col(TIME) <= until[stream])).select(*plain)
+    def _keep_late(self, spark: SparkSession, files: Sequence[WaitingFile], number: int) -> None:
+        """Write the rows that came too late for some query aside."""
+        for stream in {file.stream for file in files}:
+            paths = [f"{self.folder.url}/{file.path}" for file in files if file.stream == stream]
+            rows = spark.read.parquet(*paths)
+            own = [name for name in rows.columns if name.startswith(f"{stream}:")]
+            late = rows.select(*map(backticked, own)).toDF(*(name.partition(":")[2] for name in own))
             late.write.mode("overwrite").parquet(f"{self._late_folder}/{stream}/batch={number}")
 
     def _results(self, number: int) -> str:
         return f"{self.folder.url}/results/{number}"
 
-    def _note(self, number: int, counts: PaneCounts, clock: _Clock, endings: Sequence[Ending], files: Files) -> None:
+    def _note(self, number: int, arrivals: Arrivals, clock: _Clock, endings: Sequence[Ending], files: Files) -> None:
         served: dict[str, tuple[int, int]] = {}
         for ending in endings:
             token = ending.query.token
-            rounds = served.get(token, (0, 0))[0] + len(ending.rounds.numbers)
+            rounds = served.get(token, (0, 0))[0] + len(ending.rounds)
             served[token] = (rounds, sum(count for _, count in files.get(token, ())))
-        without_time = sum(counts.without_time.values())
-        self.log.append(BatchRecord(number, counts.rows, clock.seconds, served, without_time))
+        self.log.append(BatchRecord(number, arrivals.rows, clock.seconds, served, arrivals.without_time))
 
 
 def _with_results(

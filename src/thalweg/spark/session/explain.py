@@ -44,7 +44,7 @@ def describe_session(session: Session) -> dict[str, Any]:
         "seconds": _sums([record.seconds for record in batches]),
         "shared_conditions": len(shared),
         "written_conditions": sum(len(query.compiled.query.selections) for query in session.queries),
-        "waiting_segments": 0 if engine is None else len(engine.position.segments),
+        "waiting_files": 0 if engine is None else len(engine.position.files),
         "queries": [_describe_query(query, engine) for query in session.queries],
     }
 

@@ -12,13 +12,12 @@ import pyarrow as pa
 from thalweg.charts import KeyHistogram, equality_name
 from thalweg.charts.equalities import implied_equalities
 from thalweg.charts.plan import runs_alike
-from thalweg.spark.session.rows import holds
+from thalweg.spark.filters.conditions import backticked
+from thalweg.spark.session.lower import holds
 from thalweg.spark.session.sources import SharedStream, StaticTable
-from thalweg.sql.rename import with_columns_renamed
+from thalweg.spark.session.views import RowViews
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
     from thalweg.spark.session.program import ProgramQuery
     from thalweg.sql.query import EquiJoin
 
@@ -45,19 +44,21 @@ class JoinKeys:
         """Whether the query has plans that Spark runs differently, so that selectivities decide."""
         return len({runs_alike(plan) for plan in self.query.space.candidates}) > 1
 
-    def columns(self) -> dict[str, Column]:
-        """For each side of an equality that reads a stream, the code of its key; NULL for the rows that do not join."""
-        from pyspark.sql import functions as f
+    def texts(self, rows: Mapping[str, str]) -> dict[str, str]:
+        """For each side of an equality that reads a stream, a query for the keys of the rows that join.
 
+        `rows` has the view of each stream's rows.
+        """
         found = {}
         for sql, side in self.sides.items():
             (alias,) = side.inputs
             read = self._sources[alias]
             if read.is_stream:
                 stream = self._streams[read.source]
-                names: dict[tuple[str, ...], str] = {(alias, name): stream.stored_name(name) for name in read.columns}
-                key = f.expr(with_columns_renamed(sql, names))
-                found[sql] = f.when(holds(self.query.conjunctions[alias]) & key.isNotNull(), f.xxhash64(key))
+                columns = [f"{backticked(stream.stored_name(name))} AS {backticked(name)}" for name in read.columns]
+                keep = holds(self.query.conjunctions[alias])
+                kept = f"SELECT {', '.join(columns)} FROM {rows[read.source]} AS stored WHERE {keep}"
+                found[sql] = f"SELECT {sql} AS key FROM ({kept}) AS {backticked(alias)}"
         return found
 
     @cached_property
@@ -93,14 +94,19 @@ class JoinKeys:
         }
 
 
-def sample_keys(rows: DataFrame, count: int, joins: Sequence[JoinKeys]) -> dict[str, dict[str, float]]:
-    """The join selectivities of some queries, by token, from a sample of the rows of a micro-batch."""
-    keys = [(join, sql, column) for join in joins for sql, column in join.columns().items()]
-    sampled = rows.sample(fraction=min(1.0, SAMPLED_ROWS / max(count, 1)), seed=1) if count > SAMPLED_ROWS else rows
-    table = sampled.select(*(column.alias(f"key{number}") for number, (_, _, column) in enumerate(keys))).toArrow()
+def sample_keys(views: RowViews, count: int, joins: Sequence[JoinKeys]) -> dict[str, dict[str, float]]:
+    """The join selectivities of some queries, by token, from a sample of the `count` rows that wait."""
+    sides = [(join.query.token, sql, text) for join in joins for sql, text in join.texts(views.rows).items()]
+    share = f" AND rand(1) < {SAMPLED_ROWS / count}" if count > SAMPLED_ROWS else ""
+    texts = [
+        f"SELECT {number} AS side, xxhash64(key) AS code FROM ({text}) AS keys WHERE key IS NOT NULL{share}"
+        for number, (_, _, text) in enumerate(sides)
+    ]
+    table = views.spark.sql(" UNION ALL ".join(texts)).toArrow()
+    numbers, codes = table.column(0).to_numpy(), table.column(1).to_numpy()
     histograms: dict[str, dict[str, KeyHistogram]] = {join.query.token: {} for join in joins}
-    for number, (join, sql, _) in enumerate(keys):
-        histograms[join.query.token][sql] = _histogram(table.column(number))
+    for number, (token, sql, _) in enumerate(sides):
+        histograms[token][sql] = KeyHistogram.of(codes[numbers == number])
     return {join.query.token: join.selectivities(histograms[join.query.token]) for join in joins}
 
 

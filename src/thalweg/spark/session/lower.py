@@ -1,56 +1,37 @@
-"""Lowers the plan of a query to Spark: from the rows of all streams to the result rows of some rounds.
+"""Lowers the plan of a query to the text of a Spark SQL query: from the rows of its streams to those of some rounds.
 
 A round's number is one more key: every round of a range is computed in the same operations, and no row of one round
-meets a row of another.
+meets a row of another. Text, because Spark takes a query of ten joins as one text in one call, and in thousands of
+calls as operations on DataFrames. It is put together of texts that were parsed and rendered before.
 """
 
 from __future__ import annotations
 
-import operator
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from thalweg.charts.plan import Aggregate, Join, MultiJoin, PlanNode, Project, Scan, Select
 from thalweg.spark.filters.conditions import backticked
-from thalweg.spark.session.program import ProgramQuery
-from thalweg.spark.session.rows import holds
+from thalweg.spark.session.program import Conjunction, ProgramQuery
 from thalweg.spark.session.sources import TIME, SharedStream, StaticTable, divided_up
+from thalweg.spark.session.views import RowViews
 from thalweg.sql.query import Input, RoundWindow
 from thalweg.sql.rounds import bounds
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     from thalweg.spark.filters.predicates.function import FunctionPredicate
 
 ROUND = "thalweg:round"  # the number of a row's round
-HAVING = "thalweg:having"
-OUTPUT = "thalweg:output:"  # before the place of an output
+QUOTED_ROUND = backticked(ROUND)
+HAVING = "having"
+SEARCHED_ROUNDS = 50  # at most, in a list that is searched for each row
 
 
-@dataclass(frozen=True)
-class Rounds:
-    """The rounds of a query that one plan computes, all of which have rows."""
-
-    numbers: tuple[int, ...]
-
-    @property
-    def first(self) -> int:
-        """The first round."""
-        return self.numbers[0]
-
-    @property
-    def last(self) -> int:
-        """The last round."""
-        return self.numbers[-1]
-
-    def hold(self, number: Column) -> Column:
-        """Whether a number is one of a round."""
-        if len(self.numbers) == self.last - self.first + 1:
-            return number.between(self.first, self.last)
-        return number.isin(*self.numbers)
+Rounds = tuple[int, ...]  # the numbers of rounds that one plan computes, all of which have rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,100 +42,120 @@ class Catalog:
     tables: Mapping[str, StaticTable]
     predicates: Mapping[str, FunctionPredicate]
 
+    @property
+    def table_frames(self) -> dict[str, DataFrame]:
+        """The static tables by name."""
+        return {name: table.frame for name, table in self.tables.items()}
+
+
+def holds(conjunction: Conjunction) -> str:
+    """Whether all conditions are true, for the rows of the conjunction's stream."""
+    return " AND ".join(map(backticked, conjunction.columns)) or "TRUE"
+
 
 def input_rows(
-    rows: DataFrame,
+    view: str,
     stream: SharedStream,
     read: Input,
     window: RoundWindow,
     rounds: Rounds,
-    keep: Column,
+    keep: str,
     others: Sequence[str] = (),
-) -> DataFrame:
-    """The rows of an input that are kept, with the number of their round, once for each of their rounds."""
-    from pyspark.sql import functions as f
+) -> str:
+    """The rows of an input that are kept, with the number of their round, once for each of their rounds.
 
-    begin, end = bounds(rounds.first, window)[0], bounds(rounds.last, window)[1]
-    chosen = rows.where(keep & (f.col(TIME) > begin) & (f.col(TIME) <= end))
-    first = f.expr(divided_up(TIME, f"{window.slide}L"))
-    if window.length == window.slide:
-        number = first
-    else:
-        number = f.explode(
-            f.sequence(first, f.expr(divided_up(f"{TIME} + {window.length}L", f"{window.slide}L") + " - 1"))
-        )
-    columns = [f.col(backticked(stream.stored_name(name))).alias(name) for name in read.columns]
-    numbered = chosen.select(number.alias(ROUND), *columns, *map(backticked, others))
-    return numbered.where(rounds.hold(f.col(backticked(ROUND)))).alias(read.alias)
+    Spark compiles the operations of a query to code, which is not compiled again if the same text comes again. A list
+    is no part of that code, as single numbers are: so rounds are chosen by a list, unless it is too long for that.
+    """
+    number = divided_up(TIME, f"{window.slide}L")
+    if window.length != window.slide:
+        last = divided_up(f"{TIME} + {window.length}L", f"{window.slide}L")
+        number = f"explode(sequence({number}, {last} - 1))"
+    columns = [f"{backticked(stream.stored_name(name))} AS {backticked(name)}" for name in read.columns]
+    selected = ", ".join([f"{number} AS {QUOTED_ROUND}", *columns, *map(backticked, others)])
+    numbers = ", ".join(f"{number}L" for number in rounds)
+    if len(rounds) <= SEARCHED_ROUNDS:
+        text = f"SELECT {selected} FROM {view} AS stored WHERE {keep}"
+        return f"SELECT * FROM ({text}) AS kept WHERE array_contains(array({numbers}), {QUOTED_ROUND})"
+    begin, end = bounds(rounds[0], window)[0], bounds(rounds[-1], window)[1]
+    text = f"SELECT {selected} FROM {view} AS stored WHERE {TIME} > {begin}L AND {TIME} <= {end}L AND ({keep})"
+    return f"SELECT * FROM ({text}) AS kept WHERE {QUOTED_ROUND} IN ({numbers})"
 
 
 class QueryLowering:
-    """A plan of one query on its way to a DataFrame of result rows."""
+    """A plan of one query on its way to the text of a query for its result rows.
 
-    def __init__(self, query: ProgramQuery, rows: DataFrame, catalog: Catalog, rounds: Rounds) -> None:
+    `in_one_task` says that the rows of each stream are in one partition.
+    """
+
+    def __init__(
+        self, query: ProgramQuery, views: RowViews, catalog: Catalog, rounds: Rounds, *, in_one_task: bool = False
+    ) -> None:
         self._query = query
-        self._rows = rows
+        self._views = views
         self._catalog = catalog
         self._rounds = rounds
+        self._in_one_task = in_one_task
         self._inputs = {each.alias: each for each in query.query.inputs}
 
-    def results(self, root: PlanNode) -> DataFrame:
-        """The result rows: the round's number, and then the query's output columns."""
-        from pyspark.sql import functions as f
-
+    def results(self, root: PlanNode) -> str:
+        """The result rows: the round's number, the query's outputs as columns 0, 1, ..., and whether HAVING is true."""
         query = self._query.query
-        number = f.col(f"{backticked(self._query.streams[0].alias)}.{backticked(ROUND)}")
-        outputs = [f.expr(output.expression.sql).alias(output.name) for output in query.outputs]
+        number = f"{backticked(self._query.streams[0].alias)}.{QUOTED_ROUND}"
         if not query.is_aggregated:
-            frame = self._lower(root).select(number.alias(ROUND), *outputs)
-            return frame.distinct() if query.is_distinct else frame
+            return self._select(root, [f"{number} AS {QUOTED_ROUND}", *self._outputs()])
         assert isinstance(root, Aggregate)  # noqa: S101 - the heuristics put it on top
-        joined = self._lower(root.child)
-        keys = [f.expr(key.sql) for key in query.group_by]
-        having = [] if query.having is None else [f.expr(query.having.sql).alias(HAVING)]
-        # Under other names first: a key that is an output, too, would be there twice under one name.
-        hidden = [f"{OUTPUT}{place}" for place in range(len(query.outputs))]
-        aggregates = [
-            f.expr(output.expression.sql).alias(name) for output, name in zip(query.outputs, hidden, strict=True)
-        ]
-        grouped = joined.groupBy(number.alias(ROUND), *keys).agg(*aggregates, *having)
-        grouped = grouped.select(
-            backticked(ROUND),
-            *(f.col(backticked(name)).alias(output.name) for output, name in zip(query.outputs, hidden, strict=True)),
-            *([f.col(backticked(HAVING))] if having else []),
-        )
-        if not query.group_by:
-            grouped = self._with_empty_rounds(grouped, joined, [*outputs, *having])
-        if having:
-            grouped = grouped.where(f.col(backticked(HAVING))).drop(HAVING)
-        return grouped.distinct() if query.is_distinct else grouped
+        selected = self._select(root.child, [f"{number} AS {QUOTED_ROUND}", *self._outputs()])
+        # A number in GROUP BY would be the place of a column. To group by a constant changes nothing.
+        keys = [key.sql for key in query.group_by if not re.fullmatch(r"[\d\s()]+", key.sql)]
+        return f"{selected} GROUP BY {', '.join([number, *keys])}"
 
-    def _with_empty_rounds(self, grouped: DataFrame, joined: DataFrame, outputs: Sequence[Column]) -> DataFrame:
-        """An aggregate of all rows has a result even for a round of which no row is left."""
-        from pyspark.sql import functions as f
+    def result_of_no_rows(self, root: PlanNode) -> str:
+        """The outputs, and whether HAVING is true, of an aggregate of all rows if there is none."""
+        assert isinstance(root, Aggregate)  # noqa: S101 - the heuristics put it on top
+        return self._select(root.child, self._outputs())
 
-        spark = self._rows.sparkSession
-        numbers = spark.createDataFrame([(number,) for number in self._rounds.numbers], f"`{ROUND}` bigint")
-        empty = numbers.join(grouped.select(backticked(ROUND)), ROUND, "left_anti").crossJoin(
-            joined.where(f.lit(False)).agg(*outputs)  # noqa: FBT003
-        )
-        return grouped.unionByName(empty)
+    def _outputs(self) -> list[str]:
+        query = self._query.query
+        outputs = [f"{output.expression.sql} AS `{place}`" for place, output in enumerate(query.outputs)]
+        return outputs if query.having is None else [*outputs, f"{query.having.sql} AS {HAVING}"]
 
-    def _lower(self, node: PlanNode) -> DataFrame:
+    def _select(self, node: PlanNode, columns: Sequence[str]) -> str:
+        hints = f"/*+ {self._join_hint(node)} */ " if self._in_one_task and isinstance(node, Join) else ""
+        distinct = "DISTINCT " if self._query.query.is_distinct else ""
+        return f"SELECT {hints}{distinct}{', '.join(columns)} FROM {self._lower(node)}"
+
+    def _join_hint(self, node: Join) -> str:
+        """A hint for a join of rows that are in one task: a hash table of the side that is read second."""
+        return f"SHUFFLE_HASH({', '.join(map(backticked, _aliases(node.right)))})"
+
+    def _lower(self, node: PlanNode) -> str:
+        """A relation, in which `alias`.`column` finds the columns of each input."""
         if isinstance(node, Scan | Select | Project):
             while not isinstance(node, Scan):
                 (node,) = node.children
-            return self._input(self._inputs[node.alias])
+            return f"{self._input(self._inputs[node.alias])} AS {backticked(node.alias)}"
         if isinstance(node, Join):
-            left, right = self._lower(node.left), self._lower(node.right)
-            return left.join(right, self._condition(node, _aliases(node.left), _aliases(node.right)), "inner")
+            left, right = self._joined_before(node.left), self._joined_before(node.right)
+            return f"{left} JOIN {right} ON {self._condition(node, _aliases(node.left), _aliases(node.right))}"
         assert isinstance(node, MultiJoin)  # noqa: S101 - there is no other kind of node
-        return self._lower_multi_join(node)
+        return self._views.add(self._lower_multi_join(node))
+
+    def _joined_before(self, node: PlanNode) -> str:
+        """An input of a join, which may be a join itself; then its inputs are structs, if all runs in one task.
+
+        Spark forgets that the result of a join in one task is in one partition, unless it is told so.
+        """
+        relation = self._lower(node)
+        if not isinstance(node, Join):
+            return relation
+        if not self._in_one_task:
+            return f"({relation})"
+        structs = [f"struct({backticked(alias)}.*) AS {backticked(alias)}" for alias in _aliases(node)]
+        return f"(SELECT /*+ COALESCE(1), {self._join_hint(node)} */ {', '.join(structs)} FROM {relation})"
 
     def _lower_multi_join(self, node: MultiJoin) -> DataFrame:
         """Thalweg's own join; each input comes back as a struct of its columns, so that expressions find them."""
-        from pyspark.sql import functions as f
-
         from thalweg.spark.joins.join import join
 
         frames: dict[str, DataFrame] = {}
@@ -169,54 +170,52 @@ class QueryLowering:
             texts.append(" = ".join(sides))
         aliases = [alias for child in node.inputs for alias in _aliases(child)]
         for alias, child in zip(aliases, node.inputs, strict=True):
-            own = [f.expr(sql).alias(name) for (each, sql), name in keys.items() if each == alias]
-            packed = f.struct("*").alias("row")
-            number = f.col(backticked(ROUND)).alias("round")
-            frames[alias] = self._lower(child).select(packed, number, f.lit(0).cast("timestamp").alias("time"), *own)
+            own = [f"{sql} AS {name}" for (each, sql), name in keys.items() if each == alias]
+            time = "timestamp_seconds(0) AS time"
+            columns = ["struct(*) AS row", f"{QUOTED_ROUND} AS round", time, *own]
+            frames[alias] = self._views.spark.sql(f"SELECT {', '.join(columns)} FROM {self._lower(child)}")
         texts += [f"{backticked(aliases[0])}.round = {backticked(alias)}.round" for alias in aliases[1:]]
         selected = [f"{backticked(alias)}.row AS {backticked(alias)}" for alias in aliases]
         joined = join(frames, " AND ".join(texts), dict.fromkeys(aliases), "time", select=selected)
-        for residual in node.residuals:
-            joined = joined.where(f.expr(residual.sql))
-        return joined
+        return joined.where(" AND ".join(each.sql for each in node.residuals)) if node.residuals else joined
 
-    def _condition(self, node: Join, left: Sequence[str], right: Sequence[str]) -> Column:
-        from pyspark.sql import functions as f
-
+    def _condition(self, node: Join, left: Sequence[str], right: Sequence[str]) -> str:
         texts = [f"{equality.left.sql} = {equality.right.sql}" for equality in node.equi_joins]
-        texts += [residual.sql for residual in node.residuals]
+        texts += [f"({residual.sql})" for residual in node.residuals]
         streams = [[alias for alias in side if self._inputs[alias].is_stream] for side in (left, right)]
         if all(streams):
-            texts.append(" = ".join(f"{backticked(side[0])}.{backticked(ROUND)}" for side in streams))
-        return reduce(operator.and_, [f.expr(text) for text in texts])
+            texts.append(" = ".join(f"{backticked(side[0])}.{QUOTED_ROUND}" for side in streams))
+        return " AND ".join(texts)
 
-    def _input(self, read: Input) -> DataFrame:
+    def _input(self, read: Input) -> str:
         """The rows of an input that all its selections keep."""
         if read.is_stream:
             keep = holds(self._query.conjunctions[read.alias])
             stream = self._catalog.streams[read.source]
-            frame = input_rows(self._rows, stream, read, self._query.query.window, self._rounds, keep)
+            text = input_rows(self._views.rows[read.source], stream, read, self._query.query.window, self._rounds, keep)
         else:
-            frame = self._catalog.tables[read.source].frame.select(*map(backticked, read.columns))
-        return self._keep_own(frame, read).alias(read.alias)
-
-    def _keep_own(self, frame: DataFrame, read: Input) -> DataFrame:
-        """The rows that the conditions keep which are not shared, in the order that `tw.where` finds."""
-        from thalweg.spark.filters.predicates import not_
+            text = f"SELECT {', '.join(map(backticked, read.columns))} FROM {self._views.tables[read.source]}"
+        own = self._own_conditions(read)
+        if not own:
+            return f"({text})"
         from thalweg.spark.filters.where import where
 
-        selections = self._query.own[read.alias]
-        if not selections:
-            return frame
+        # In the order that `tw.where` finds.
+        return self._views.add(where(self._views.spark.sql(text), *own, sample=False))
+
+    def _own_conditions(self, read: Input) -> list[Any]:
+        """The conditions on an input that are not shared."""
+        from thalweg.spark.filters.predicates import not_
+
         conditions: list[Any] = []
-        for selection in selections:
+        for selection in self._query.own[read.alias]:
             call = selection.call
             if call is None:
                 conditions.append(selection.shared_sql)
             else:
                 predicate = replace(self._catalog.predicates[call.predicate], on=call.columns)
                 conditions.append(not_(predicate) if call.negated else predicate)
-        return where(frame, *conditions, sample=False)
+        return conditions
 
 
 def _aliases(node: PlanNode) -> list[str]:

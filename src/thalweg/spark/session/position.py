@@ -14,9 +14,9 @@ from typing import Any
 
 from thalweg.sealed import load_json, odd, seal, unseal
 from thalweg.spark.folder import StateFolder
-from thalweg.spark.session.rows import Pane, Panes
+from thalweg.spark.session.panes import Pane, Panes
 
-KIND, VERSION = "session position", 1
+KIND, VERSION = "session position", 2
 PREFIX = "position-"
 KEPT = 2  # saved positions: that of the last micro-batch, and of the one before
 
@@ -41,11 +41,14 @@ class QueryPosition:
 
 
 @dataclass(frozen=True)
-class WaitingSegment:
-    """A folder of rows that wait; the latest time of each stream in it."""
+class WaitingFile:
+    """A file of rows of one stream that wait, within the session's folder; `latest` is the latest time among them."""
 
-    folder: str
-    latest: Mapping[str, int]
+    stream: str
+    path: str
+    rows: int
+    latest: int
+    level: int = 0  # how often its rows were written together with those of other files
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class SessionPosition:
     batch: int = -1
     latest: Mapping[str, int] = field(default_factory=dict)  # event time of each stream
     queries: Mapping[str, QueryPosition] = field(default_factory=dict)  # by token
-    segments: tuple[WaitingSegment, ...] = ()
+    files: tuple[WaitingFile, ...] = ()
     panes: Panes = field(default_factory=dict)  # with rows that wait
 
     def to_bytes(self) -> bytes:
@@ -72,7 +75,7 @@ class SessionPosition:
                 batch=_whole(values["batch"]),
                 latest=_whole_numbers(values["latest"]),
                 queries={token: _query_position(each) for token, each in values["queries"].items()},
-                segments=tuple(_segment(**each) for each in values["segments"]),
+                files=tuple(_file(**each) for each in values["files"]),
                 panes={
                     stream: {int(end): _pane(**pane) for end, pane in ends.items()}
                     for stream, ends in values["panes"].items()
@@ -92,10 +95,12 @@ def _query_position(values: Mapping[str, Any]) -> QueryPosition:
     return position
 
 
-def _segment(folder: str, latest: Mapping[str, int]) -> WaitingSegment:
-    if not re.fullmatch(r"segments/\d+", folder):  # it will be removed one day
-        raise ValueError(f"a segment is in {folder!r:.40}")
-    return WaitingSegment(folder, _whole_numbers(latest))
+def _file(stream: str, path: str, rows: int, latest: int, level: int) -> WaitingFile:
+    if not re.fullmatch(r"segments/\d+/[0-9a-f]+\.parquet", path):  # it will be removed one day
+        raise ValueError(f"a file of rows that wait is {path!r:.40}")
+    if not isinstance(stream, str):
+        raise TypeError(f"the name of a stream is {stream!r:.40}")
+    return WaitingFile(stream, path, _whole(rows), _whole(latest), _whole(level))
 
 
 def _pane(width: int, rows: int, kept: Mapping[str, int]) -> Pane:

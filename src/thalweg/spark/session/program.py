@@ -16,7 +16,9 @@ from thalweg.charts.candidates import PlanSpace, plan_space
 from thalweg.charts.plan import MultiJoin, PlanNode
 from thalweg.sealed import short_digest
 from thalweg.spark.session.sources import SharedStream
+from thalweg.sql.implication import implies
 from thalweg.sql.query import ContinuousQuery, Expression, Input, Selection
+from thalweg.sql.rename import with_columns_renamed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -35,6 +37,7 @@ class SharedCondition:
 
     stream: str
     sql: str  # with plain names of columns
+    stored_sql: str  # with the names that columns have among the rows of all streams
 
     @cached_property
     def column(self) -> str:
@@ -92,6 +95,11 @@ class ProgramQuery:
         query = self.query
         return len(query.inputs) == 1 and not (query.is_aggregated or query.is_distinct or any(self.own.values()))
 
+    @cached_property
+    def has_result_of_no_rows(self) -> bool:
+        """Whether it is an aggregate of all rows, which has a result even for a round of which no row is left."""
+        return self.query.is_aggregated and not self.query.group_by
+
 
 @dataclass(frozen=True)
 class Program:
@@ -126,10 +134,43 @@ class Program:
         """The queries that read a stream, once for each alias."""
         return [(query, each) for query in self.queries for each in query.streams if each.source == stream]
 
-    def pane(self, stream: str) -> int:
-        """The longest time in microseconds of which all windows over a stream are multiples."""
+    def conjunctions_of(self, stream: str) -> list[Conjunction]:
+        """The conjunctions of shared conditions on the rows of a stream."""
+        return [conjunction for conjunction in self.conjunctions if conjunction.stream == stream]
+
+    def pane(self, stream: str) -> int | None:
+        """The longest time in microseconds of which all windows over a stream are multiples; None if it is not read."""
         windows = [query.query.window for query, _ in self.readers(stream)]
-        return math.gcd(*(length for window in windows for length in (window.length, window.slide)))
+        return math.gcd(*(length for window in windows for length in (window.length, window.slide))) or None
+
+    def weaker(self, condition: SharedCondition) -> SharedCondition | None:
+        """A condition that is true wherever this one is, and is evaluated before it; None if there is none."""
+        return self._contained.get(condition)
+
+    def level(self, condition: SharedCondition) -> int:
+        """How many conditions are evaluated before this one, each for the rows for which the one before is true."""
+        weaker = self.weaker(condition)
+        return 0 if weaker is None else 1 + self.level(weaker)
+
+    @cached_property
+    def levels(self) -> int:
+        """One more than the largest level of a condition."""
+        return max((self.level(condition) for condition in self.conditions), default=-1) + 1
+
+    @cached_property
+    def _contained(self) -> dict[SharedCondition, SharedCondition]:
+        """For each condition that implies others, the strongest of these."""
+        found: dict[SharedCondition, SharedCondition] = {}
+        for condition in self.conditions:
+            for other in self.conditions:
+                if other.stream != condition.stream or not implies(condition.sql, other.sql):
+                    continue
+                chain = other  # of two conditions that imply each other, one is evaluated first
+                while chain in found and chain != condition:
+                    chain = found[chain]
+                if chain != condition and (condition not in found or implies(other.sql, found[condition].sql)):
+                    found[condition] = other
+        return found
 
 
 def _has_multi_join(node: PlanNode) -> bool:
@@ -147,9 +188,14 @@ def program_query(token: str, query: ContinuousQuery, sources: Sequence[SharedSt
         native = [selection for selection in selections if selection.call is None] if each.is_stream else []
         harmless = by_name[each.source].harmless([selection.shared_sql for selection in native]) if native else []
         shared = [selection for selection, is_harmless in zip(native, harmless, strict=True) if is_harmless]
-        keeps[each.alias] = tuple(SharedCondition(each.source, selection.shared_sql) for selection in shared)
+        keeps[each.alias] = tuple(_shared(by_name[each.source], selection.shared_sql) for selection in shared)
         own[each.alias] = tuple(selection for selection in selections if selection not in shared)
     return ProgramQuery(token, query, keeps, own, _has_keys_of_one_type(query, frames))
+
+
+def _shared(stream: SharedStream, sql: str) -> SharedCondition:
+    names: dict[tuple[str, ...], str] = {(name,): stream.stored_name(name) for name in stream.frame.columns}
+    return SharedCondition(stream.name, sql, with_columns_renamed(sql, names))
 
 
 def _has_keys_of_one_type(query: ContinuousQuery, frames: Mapping[str, DataFrame]) -> bool:

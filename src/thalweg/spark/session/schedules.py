@@ -8,9 +8,8 @@ from thalweg.charts import ByChart, CostModel, PlanCosts, PlanScheduler, TupleRa
 from thalweg.charts.plan import QueryPlan
 from thalweg.charts.statistics import RoundStatistics
 from thalweg.spark.session.endings import rows_in_round
-from thalweg.spark.session.lower import Rounds
+from thalweg.spark.session.panes import Panes
 from thalweg.spark.session.program import ProgramQuery
-from thalweg.spark.session.rows import Panes
 
 MICROSECONDS = 1e6  # in a second
 
@@ -43,13 +42,14 @@ def round_statistics(
     return RoundStatistics(rates, selectivities, join_selectivities, table_sizes)
 
 
-def plans_of_rounds(
-    scheduler: PlanScheduler, numbers: Sequence[int], statistics: Sequence[RoundStatistics]
-) -> list[tuple[QueryPlan, Rounds]]:
-    """The plan of each round, chosen by the rounds before it; rounds whose plans Spark runs alike come together."""
-    chosen: dict[object, tuple[QueryPlan, list[int]]] = {}
-    for number, observed in zip(numbers, statistics, strict=True):
+def plan_of_rounds(scheduler: PlanScheduler, statistics: Sequence[RoundStatistics]) -> QueryPlan:
+    """The plan of rounds that end together: each has its own, chosen by the rounds before, and the most frequent runs.
+
+    To plan and start a second one takes Spark longer than it can save.
+    """
+    chosen: dict[object, list[QueryPlan]] = {}
+    for observed in statistics:
         plan = scheduler.choose(observed)
         scheduler.observe(observed)
-        chosen.setdefault(plan.root.runs_alike, (plan, []))[1].append(number)
-    return [(plan, Rounds(tuple(each))) for plan, each in chosen.values()]
+        chosen.setdefault(plan.root.runs_alike, []).append(plan)
+    return max(chosen.values(), key=len)[-1]

@@ -15,12 +15,13 @@ from thalweg.spark.joins.join import COUNT
 from thalweg.spark.joins.text import microseconds
 from thalweg.spark.session.engine import SessionEngine
 from thalweg.spark.session.explain import SessionRun
-from thalweg.spark.session.lower import ROUND, Catalog, QueryLowering, Rounds
-from thalweg.spark.session.program import Program, ProgramQuery, program_query
-from thalweg.spark.session.rows import shared_rows
+from thalweg.spark.session.lower import Catalog, QueryLowering
+from thalweg.spark.session.no_rows import views_of_no_rows
+from thalweg.spark.session.program import ProgramQuery, program_query
 from thalweg.spark.session.sinks import FolderSink, FunctionSink, MemorySink, Sink, WriterSink
 from thalweg.spark.session.sources import SharedStream, StaticTable, all_streams
 from thalweg.spark.session.standing import QueryOptions, StandingQuery
+from thalweg.spark.session.views import TableViews
 from thalweg.spark.session.worker.result_files import ROUND_COLUMNS
 from thalweg.sql.parse import parse_query
 
@@ -73,7 +74,6 @@ class Session:
         self._tables: dict[str, StaticTable] = {}
         self._predicates: dict[str, FunctionPredicate] = {}
         self._queries: dict[str, StandingQuery] = {}
-        self._empty: DataFrame | None = None  # no rows, with the columns of all streams
         self.engine: SessionEngine | None = None
         self.thalweg_run = SessionRun(self)
         self._running: StreamingQuery | None = None
@@ -93,7 +93,6 @@ class Session:
         stream = SharedStream(name, frame, event_time, microseconds(delay, "delay"))
         stream.check()
         self._streams[name] = stream
-        self._empty = None
 
     def table(self, name: str, frame: DataFrame) -> None:
         """Give a static DataFrame a name, under which queries join with it."""
@@ -248,14 +247,16 @@ class Session:
         """The columns of a query's results; Spark refuses here what it cannot run."""
         from pyspark.sql.types import StructField, StructType, TimestampType
 
-        streams = list(self._streams.values())
-        if self._empty is None:
-            self._empty = self.spark.createDataFrame([], all_streams(streams).schema)
-        rows = shared_rows(self._empty, Program((compiled,)), streams)
-        lowering = QueryLowering(compiled, rows, self._catalog(), Rounds((0,)))
-        found = lowering.results(compiled.space.candidates[0].root).drop(ROUND).schema
+        catalog = self._catalog()
+        with views_of_no_rows(compiled, self.spark, TableViews(catalog.table_frames), catalog) as views:
+            lowering = QueryLowering(compiled, views, catalog, (0,))
+            found = self.spark.sql(lowering.results(compiled.space.candidates[0].root)).schema
         bounds = [StructField(name, TimestampType(), nullable=False) for name in ROUND_COLUMNS]
-        return StructType([*bounds, *found.fields])
+        outputs = [
+            StructField(output.name, found[str(place)].dataType, found[str(place)].nullable)
+            for place, output in enumerate(compiled.query.outputs)
+        ]
+        return StructType([*bounds, *outputs])
 
     def _check_name(self, name: str) -> None:
         if not name.isidentifier():

@@ -1,30 +1,37 @@
-"""Rows that wait for their rounds to end: written once, in segments, and read by all queries that need them."""
+"""Rows that wait for their rounds to end: files that are written once, and read by all queries that need them.
+
+Small files of a stream are written together as larger ones, level by level, so that a long window is not many files,
+and no row is written more often than there are levels.
+"""
 
 from __future__ import annotations
 
-import operator
-import shutil
-from collections.abc import Mapping
-from functools import reduce
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thalweg.spark.session.position import QueryPosition, WaitingSegment
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from thalweg.spark.session.panes import Panes
+from thalweg.spark.session.position import QueryPosition, WaitingFile
 from thalweg.spark.session.program import Program
-from thalweg.spark.session.rows import Panes, holds
-from thalweg.spark.session.sources import STREAM, TIME
+from thalweg.spark.session.sources import TIME
 from thalweg.sql.rounds import bounds
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from collections.abc import Iterator
 
-MOST_SEGMENTS = 8  # above which they are written together, as one
+MOST_FILES = 16  # of a stream and level, above which they are written together
 NEVER = 1 << 62  # microseconds: later than any event time
 ALWAYS = -NEVER
 
-KeepFrom = Mapping[str, int]  # by stream, the time after which rows are still needed
+NeededAfter = Mapping[str, int]  # by stream, the time after which rows are still needed
 
 
-def keep_from(program: Program, positions: Mapping[str, QueryPosition]) -> dict[str, int]:
+def needed_after(program: Program, positions: Mapping[str, QueryPosition]) -> dict[str, int]:
     """For each stream that is read, the time after which some query still needs its rows."""
     times: dict[str, int] = {}
     for query in program.queries:
@@ -37,76 +44,65 @@ def keep_from(program: Program, positions: Mapping[str, QueryPosition]) -> dict[
     return times
 
 
-def open_panes(panes: Panes, needed_after: KeepFrom) -> Panes:
+def open_panes(panes: Panes, needed: NeededAfter) -> Panes:
     """The panes with rows that are still needed."""
     return {
-        stream: {end: pane for end, pane in ends.items() if end > needed_after[stream]}
+        stream: {end: pane for end, pane in ends.items() if end > needed[stream]}
         for stream, ends in panes.items()
-        if stream in needed_after
+        if stream in needed
     }
 
 
-class WaitingRows:
-    """The segments in the session's folder."""
-
-    def __init__(self, spark: SparkSession, folder: str) -> None:
-        self._spark = spark
-        self._folder = folder
-
-    def read(self, segments: tuple[WaitingSegment, ...], rows: DataFrame) -> DataFrame:
-        """The rows of a micro-batch, and those of earlier ones that wait."""
-        return rows.unionByName(self._stored(segments), allowMissingColumns=True) if segments else rows
-
-    def write(
-        self,
-        rows: DataFrame,
-        program: Program,
-        latest: Mapping[str, int],
-        segments: tuple[WaitingSegment, ...],
-        needed_after: KeepFrom,
-        number: int,
-    ) -> tuple[WaitingSegment, ...]:
-        """Write the rows of a micro-batch that are still needed; returns the segments that are needed from now on.
-
-        `latest` has the latest time of each stream in the micro-batch.
-        """
-        kept = tuple(each for each in segments if _is_needed(each.latest, needed_after))
-        if not _is_needed(latest, needed_after):
-            return kept
-        chosen = rows.where(_any([holds(each) & _is_after(each.stream, needed_after) for each in program.conjunctions]))
-        newest = dict(latest)
-        if len(kept) >= MOST_SEGMENTS:
-            stored = self._stored(kept).where(_any([_is_after(stream, needed_after) for stream in needed_after]))
-            chosen = chosen.unionByName(stored, allowMissingColumns=True)
-            for segment in kept:
-                for stream, time in segment.latest.items():
-                    newest[stream] = max(time, newest.get(stream, time))
-            kept = ()
-        folder = f"segments/{number}"
-        chosen.write.mode("overwrite").parquet(f"{self._folder}/{folder}")
-        return (*kept, WaitingSegment(folder, newest))
-
-    def remove(self, segments: tuple[WaitingSegment, ...], kept: tuple[WaitingSegment, ...]) -> None:
-        """Remove segments but those that are kept."""
-        for folder in {each.folder for each in segments} - {each.folder for each in kept}:
-            shutil.rmtree(f"{self._folder}/{folder}", ignore_errors=True)
-
-    def _stored(self, segments: tuple[WaitingSegment, ...]) -> DataFrame:
-        folders = [f"{self._folder}/{each.folder}" for each in segments]
-        return self._spark.read.option("mergeSchema", "true").parquet(*folders)
+def still_needed(files: Iterable[WaitingFile], needed: NeededAfter) -> list[WaitingFile]:
+    """The files with rows that are still needed."""
+    return [file for file in files if file.latest > needed.get(file.stream, NEVER)]
 
 
-def _is_after(stream: str, needed_after: KeepFrom) -> Column:
-    from pyspark.sql import functions as f
+def written_together(
+    files: Sequence[WaitingFile], needed: NeededAfter, folder: str, number: int
+) -> tuple[WaitingFile, ...]:
+    """The files of a stream and level as one file of the next level, where there are many."""
+    found: list[WaitingFile] = []
+    by_level = sorted(files, key=lambda file: (file.stream, file.level))
+    for (stream, level), several in groupby(by_level, key=lambda file: (file.stream, file.level)):
+        group = list(several)
+        if len(group) <= MOST_FILES:
+            found += group
+            continue
+        path = f"segments/{number}/{uuid.uuid4().hex}.parquet"
+        rows = _write_together([f"{folder}/{file.path}" for file in group], needed[stream], f"{folder}/{path}")
+        found.append(WaitingFile(stream, path, rows, max(file.latest for file in group), level + 1))
+    return tuple(found)
 
-    return (f.col(STREAM) == stream) & (f.col(TIME) > needed_after.get(stream, NEVER))
+
+def remove_files(folder: str, files: Iterable[WaitingFile], kept: Iterable[WaitingFile]) -> None:
+    """Remove files but those that are kept, and folders that are empty then."""
+    for path in {file.path for file in files} - {file.path for file in kept}:
+        file = Path(folder, path)
+        file.unlink(missing_ok=True)
+        if file.parent.is_dir() and not any(file.parent.iterdir()):
+            file.parent.rmdir()
 
 
-def _any(conditions: list[Column]) -> Column:
-    from pyspark.sql import functions as f
+def _write_together(paths: Sequence[str], after: int, target: str) -> int:
+    """Write the rows of several files that are later than a time to one file; returns how many there are."""
+    import pyarrow.parquet as pq
 
-    return reduce(operator.or_, conditions, f.lit(False))  # noqa: FBT003
+    schema = pa.unify_schemas([pq.read_schema(path) for path in paths])
+    rows = 0
+    with pq.ParquetWriter(target, schema, compression="snappy") as writer:
+        for batch in _batches(paths):
+            chosen = batch.filter(pc.greater(batch.column(TIME), after))
+            missing = [pa.nulls(chosen.num_rows, each.type) for each in schema if each.name not in batch.schema.names]
+            names = [each.name for each in schema if each.name not in batch.schema.names]
+            whole = pa.table([*chosen.columns, *missing], names=[*batch.schema.names, *names]).select(schema.names)
+            writer.write_table(whole.cast(schema))
+            rows += chosen.num_rows
+    return rows
 
 
-def _is_needed(latest: Mapping[str, int], needed_after: KeepFrom) -> bool:
-    return any(time > needed_after.get(stream, NEVER) for stream, time in latest.items())
+def _batches(paths: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    import pyarrow.parquet as pq
+
+    for path in paths:
+        yield from pq.ParquetFile(path).iter_batches()

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 ROUND_COLUMNS = ("round_start", "round_end")
 MICROSECONDS = pa.timestamp("us", tz="UTC")
-WRITTEN = "query string, file string, rows bigint"  # what the driver is told
+WRITTEN = "query string, file string, rows bigint, rounds array<bigint>"  # what the driver is told
 
 
 @dataclass(frozen=True)
@@ -24,15 +24,16 @@ class QueryFile:
 
     token: str
     branch: int
-    keeps: tuple[int, ...]  # places of boolean columns
-    columns: tuple[tuple[int, str], ...]  # place and name
+    keeps: tuple[int, ...]  # places of boolean columns in the branch's struct
+    columns: tuple[tuple[int, str], ...]  # place in the branch's struct, and name
     length: int  # of the window, in microseconds
     slide: int
+    tells_rounds: bool = False  # whether the driver has to know which rounds have rows, kept or not
 
 
 @dataclass(frozen=True)
 class ResultFiles:
-    """Writes files into a folder; rows begin with the numbers of their round and of their branch."""
+    """Writes files into a folder. Rows are the numbers of their round and branch, and a struct for each branch."""
 
     folder: str
     queries: tuple[QueryFile, ...]
@@ -44,45 +45,62 @@ class ResultFiles:
         writers: dict[str, Any] = {}
         names: dict[str, str] = {}
         rows: dict[str, int] = {}
+        rounds: dict[str, set[int]] = {}
         try:
-            for batch, query in self._batches(batches):
-                table = _taken(batch, query)
+            for numbers, branch, query in self._branches(batches):
+                token = query.token
+                if query.tells_rounds:
+                    rounds.setdefault(token, set()).update(pc.unique(numbers).to_pylist())
+                table = _taken(numbers, branch, query)
                 if not table.num_rows:
                     continue
-                if query.token not in writers:
-                    names[query.token] = f"{query.token}-{uuid.uuid4().hex}.parquet"
-                    file = f"{self.folder}/{names[query.token]}"
-                    writers[query.token] = pq.ParquetWriter(file, table.schema, compression="zstd")
-                writers[query.token].write_table(table)
-                rows[query.token] = rows.get(query.token, 0) + table.num_rows
+                if token not in writers:
+                    names[token] = f"{token}-{uuid.uuid4().hex}.parquet"
+                    writers[token] = pq.ParquetWriter(f"{self.folder}/{names[token]}", table.schema, compression="zstd")
+                writers[token].write_table(table)
+                rows[token] = rows.get(token, 0) + table.num_rows
         finally:
             for writer in writers.values():
                 writer.close()
+        tokens = list(dict.fromkeys([*names, *rounds]))
         yield pa.RecordBatch.from_pydict(
             {
-                "query": pa.array(list(writers), pa.string()),
-                "file": pa.array([names[token] for token in writers], pa.string()),
-                "rows": pa.array([rows[token] for token in writers], pa.int64()),
+                "query": pa.array(tokens, pa.string()),
+                "file": pa.array([names.get(token) for token in tokens], pa.string()),
+                "rows": pa.array([rows.get(token, 0) for token in tokens], pa.int64()),
+                "rounds": pa.array([sorted(rounds.get(token, ())) for token in tokens], pa.list_(pa.int64())),
             }
         )
 
-    def _batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, QueryFile]]:
-        """Each query with the rows of its branch, batch by batch."""
+    def _branches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Array, list[pa.Array], QueryFile]]:
+        """Each query with the rows of its branch, batch by batch: the numbers of rounds, and the branch's columns."""
         for batch in batches:
-            numbers = pc.unique(batch.column(1)).to_pylist()
-            for number in numbers:
-                own = batch if len(numbers) == 1 else batch.filter(pc.equal(batch.column(1), number))
-                yield from ((own, query) for query in self.queries if query.branch == number)
+            branches = pc.unique(batch.column(1)).to_pylist()
+            for branch in branches:
+                own = batch.select([0, 2 + branch])
+                if len(branches) > 1:
+                    own = own.filter(pc.equal(batch.column(1), branch))
+                columns = own.column(1).flatten()
+                yield from ((own.column(0), columns, query) for query in self.queries if query.branch == branch)
 
 
-def _taken(batch: pa.RecordBatch, query: QueryFile) -> pa.Table:
+def _taken(numbers: pa.Array, columns: list[pa.Array], query: QueryFile) -> pa.Table:
     """A query's result rows in a batch, with the bounds of their round."""
-    if query.keeps:
-        mask = batch.column(query.keeps[0])
-        for place in query.keeps[1:]:
-            mask = pc.and_(mask, batch.column(place))
-        batch = batch.filter(mask)
-    ends = pc.multiply(batch.column(0), query.slide)
-    starts = pc.subtract(ends, query.length)
-    columns = [starts.cast(MICROSECONDS), ends.cast(MICROSECONDS), *(batch.column(place) for place, _ in query.columns)]
-    return pa.table(columns, names=[*ROUND_COLUMNS, *(name for _, name in query.columns)])
+    ends = pc.multiply(numbers, query.slide)
+    bounds = [pc.subtract(ends, query.length).cast(MICROSECONDS), ends.cast(MICROSECONDS)]
+    names = [*ROUND_COLUMNS, *(name for _, name in query.columns)]
+    table = pa.table([*bounds, *(columns[place] for place, _ in query.columns)], names=names)
+    if not query.keeps:
+        return table
+    mask = columns[query.keeps[0]]
+    for place in query.keeps[1:]:
+        mask = pc.and_(mask, columns[place])
+    return table.filter(mask)
+
+
+def of_no_rows(outputs: pa.Table, numbers: Iterable[int], query: QueryFile) -> pa.Table:
+    """The result of no rows, which is one row, for each of some rounds."""
+    listed = list(numbers)
+    places = pa.array([0] * len(listed), pa.int64())
+    columns = [column.combine_chunks().take(places) for column in outputs.columns]
+    return _taken(pa.array(listed, pa.int64()), columns, query)

@@ -1,0 +1,128 @@
+"""The rows of a micro-batch, taken in once for all queries: each shared condition is evaluated once for each row.
+
+One job reads the micro-batch, counts its rows by stream and pane, and writes the rows that queries need to files.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from thalweg.spark.filters.conditions import backticked
+from thalweg.spark.session.panes import Pane, Panes, together
+from thalweg.spark.session.position import WaitingFile
+from thalweg.spark.session.program import Program, SharedCondition
+from thalweg.spark.session.sources import STREAM, TIME, SharedStream, tasks_at_once
+from thalweg.spark.session.views import Views, stored_schema
+from thalweg.spark.session.worker.take_in import REPORT, StreamIntake, TakeIn
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+UNREAD = 1 << 40  # microseconds: the width of panes of a stream that no query reads
+NEVER = 1 << 62  # microseconds: later than any event time
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """What a micro-batch brought."""
+
+    panes: Panes = field(default_factory=dict)
+    latest: Mapping[str, int] = field(default_factory=dict)  # time of each stream
+    without_time: int = 0  # rows that have no event time
+    files: tuple[WaitingFile, ...] = ()  # of rows that queries need
+    late: tuple[WaitingFile, ...] = ()  # of rows that came too late for some query
+
+    @property
+    def rows(self) -> int:
+        """How many rows have a time, and a query that reads their stream."""
+        return sum(pane.rows for ends in self.panes.values() for pane in ends.values())
+
+
+def take_in(
+    batch: DataFrame,
+    program: Program,
+    streams: Sequence[SharedStream],
+    folder: str,
+    number: int,
+    needed_after: Mapping[str, int],
+    late_until: Mapping[str, int],
+) -> Arrivals:
+    """Take in a micro-batch, in one job. Files are written to a folder of the micro-batch within `folder`.
+
+    Of each stream, rows up to `needed_after` are needed by no query, and rows up to `late_until` are written aside.
+    """
+    own_folder = f"segments/{number}"
+    shutil.rmtree(f"{folder}/{own_folder}", ignore_errors=True)  # of a try that did not end
+    Path(folder, own_folder).mkdir(parents=True)
+    stored = {stream.name: stored_schema(program, stream).names for stream in streams}
+    columns = [STREAM, TIME, *dict.fromkeys(name for names in stored.values() for name in names[1:])]
+    intakes = [
+        StreamIntake(
+            name=stream.name,
+            width=program.pane(stream.name) or UNREAD,
+            stored=tuple(columns.index(name) for name in stored[stream.name]),
+            conjunctions=tuple(
+                tuple(columns.index(column) for column in conjunction.columns)
+                for conjunction in program.conjunctions_of(stream.name)
+            ),
+            needed_after=needed_after.get(stream.name, NEVER),
+            late_until=late_until.get(stream.name),
+        )
+        for stream in streams
+    ]
+    with Views(batch.sparkSession) as views:
+        rows = views.spark.sql(shared_rows(views.add(batch), program, columns))
+        told = rows.coalesce(tasks_at_once(views.spark)).mapInArrow(
+            TakeIn(f"{folder}/{own_folder}", tuple(intakes)), REPORT
+        )
+        reports = [json.loads(row.report) for row in told.collect()]
+    return _arrivals(reports, program, own_folder)
+
+
+def shared_rows(view: str, program: Program, columns: Sequence[str]) -> str:
+    """The text of a query for these columns; a condition's column is FALSE where the condition is NULL.
+
+    A condition that implies another one is evaluated for the rows only for which the other one is true.
+    """
+    conditions = {each.column for each in program.conditions}
+    text = f"(SELECT *, {_texts(program.conditions, program, 0)} FROM {view})" if conditions else view
+    for level in range(1, program.levels):
+        text = f"(SELECT *, {_texts(program.conditions, program, level)} FROM {text})"
+    return f"SELECT {', '.join(map(backticked, columns))} FROM {text}"
+
+
+def _texts(conditions: Iterable[SharedCondition], program: Program, level: int) -> str:
+    texts = []
+    for condition in conditions:
+        weaker = program.weaker(condition)
+        if program.level(condition) == level:
+            first = f"{STREAM} = '{condition.stream}'" if weaker is None else backticked(weaker.column)
+            texts.append(f"coalesce({first} AND ({condition.stored_sql}), FALSE) AS {backticked(condition.column)}")
+    return ", ".join(texts)
+
+
+def _arrivals(reports: Sequence[Mapping[str, Any]], program: Program, folder: str) -> Arrivals:
+    """What all tasks have told, together."""
+    panes: Panes = {}
+    latest: dict[str, int] = {}
+    files: dict[str, list[WaitingFile]] = {"needed": [], "late": []}
+    for report in reports:
+        stream = report["stream"]
+        if report["latest"] is not None:
+            latest[stream] = max(latest.get(stream, report["latest"]), report["latest"])
+        width = program.pane(stream)
+        if width is not None:
+            names = [conjunction.name for conjunction in program.conjunctions_of(stream)]
+            new = {end: Pane(width, rows, dict(zip(names, kept, strict=True))) for end, rows, *kept in report["panes"]}
+            panes = together(panes, {stream: new})
+        for kind, listed in files.items():
+            if report[kind] is not None:
+                about = report[kind]
+                listed.append(WaitingFile(stream, f"{folder}/{about['name']}", about["rows"], about["latest"]))
+    without_time = sum(report["without_time"] for report in reports)
+    return Arrivals(panes, latest, without_time, tuple(files["needed"]), tuple(files["late"]))

@@ -1,0 +1,109 @@
+"""Temporary views under which the text of a micro-batch finds its rows and tables, removed when it is done."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from thalweg.spark.session.position import WaitingFile
+from thalweg.spark.session.program import Program
+from thalweg.spark.session.sources import TIME, SharedStream
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+ROWS_OF_ONE_TASK = 1_000_000  # up to which a query runs in one task: to move rows between tasks would take longer
+
+
+class Views:
+    """Views of one Spark session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self._token = uuid.uuid4().hex
+        self._names: list[str] = []
+
+    def add(self, frame: DataFrame) -> str:
+        """A name for a DataFrame."""
+        name = f"thalweg_{self._token}_{len(self._names)}"
+        frame.createOrReplaceTempView(name)
+        self._names.append(name)
+        return name
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for name in self._names:
+            self.spark.catalog.dropTempView(name)
+
+
+class TableViews:
+    """Views of static tables, which all Spark sessions of a driver find."""
+
+    def __init__(self, tables: Mapping[str, DataFrame]) -> None:
+        token = uuid.uuid4().hex
+        self.names: dict[str, str] = {}
+        for number, (table, frame) in enumerate(tables.items()):
+            name = f"thalweg_{token}_{number}"
+            frame.createOrReplaceGlobalTempView(name)
+            self.names[table] = f"global_temp.{name}"
+
+
+class RowViews(Views):
+    """Views of the rows of each stream in files, and of static tables."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        tables: TableViews,
+        program: Program,
+        streams: Sequence[SharedStream],
+        folder: str,
+        files: Sequence[WaitingFile],
+    ) -> None:
+        super().__init__(spark)
+        self.tables = tables.names
+        self.count = sum(file.rows for file in files)
+        self._program = program
+        self._streams = streams
+        self._folder = folder
+        self._files = files
+
+    @property
+    def in_one_task(self) -> bool:
+        """Whether the rows of each stream are in one partition."""
+        return self.count <= ROWS_OF_ONE_TASK
+
+    @cached_property
+    def rows(self) -> dict[str, str]:
+        """The view of each stream's rows."""
+        found = {}
+        for stream in self._streams:
+            if self._program.readers(stream.name):
+                schema = stored_schema(self._program, stream)
+                paths = [f"{self._folder}/{file.path}" for file in self._files if file.stream == stream.name]
+                frame = (
+                    self.spark.read.schema(schema).parquet(*paths) if paths else self.spark.createDataFrame([], schema)
+                )
+                found[stream.name] = self.add(frame.coalesce(1) if self.in_one_task else frame)
+        return found
+
+
+def stored_schema(program: Program, stream: SharedStream) -> StructType:
+    """The columns of a stream's rows in files: its time, columns that queries read, and conditions."""
+    from pyspark.sql.types import BooleanType, LongType, StructType
+
+    schema = StructType().add(TIME, LongType())
+    for name in program.columns(stream):
+        schema = schema.add(stream.stored_name(name), stream.frame.schema[name].dataType)
+    for condition in program.conditions:
+        if condition.stream == stream.name:
+            schema = schema.add(condition.column, BooleanType())
+    return schema

@@ -1,0 +1,165 @@
+"""Takes in the rows of a micro-batch, in a worker: counts them by pane, and writes those that queries need to files.
+
+A file counts only once the driver has been told of it: what a task wrote that failed or ran twice is never looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+REPORT = "report string"  # what the driver is told: a line of JSON for each stream of which rows came
+ROWS_A_GROUP = 100_000  # of a Parquet file
+
+
+@dataclass(frozen=True)
+class StreamIntake:
+    """What to do with the rows of one stream."""
+
+    name: str
+    width: int  # of a pane, in microseconds
+    stored: tuple[int, ...]  # places of the columns that are written
+    conjunctions: tuple[tuple[int, ...], ...]  # places of the columns of which all must be true
+    needed_after: int  # a time: no query needs earlier rows
+    late_until: int | None  # a time: earlier rows are written aside, if there is one
+
+
+@dataclass(frozen=True)
+class TakeIn:
+    """Takes in rows that begin with the name of their stream and their time in microseconds."""
+
+    folder: str
+    streams: tuple[StreamIntake, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Count and write all rows, and tell what there was."""
+        intakes = {stream.name: _Intake(stream, self.folder) for stream in self.streams}
+        try:
+            for batch in batches:
+                names = pc.unique(batch.column(0)).to_pylist()
+                for name in names:
+                    own = batch if len(names) == 1 else batch.filter(pc.equal(batch.column(0), name))
+                    intakes[name].add(own)
+        finally:
+            for intake in intakes.values():
+                intake.close()
+        reports = [json.dumps(intake.report()) for intake in intakes.values() if intake.has_rows]
+        yield pa.RecordBatch.from_pydict({"report": pa.array(reports, pa.string())})
+
+
+class _Intake:
+    """The rows of one stream in one task."""
+
+    def __init__(self, stream: StreamIntake, folder: str) -> None:
+        self._stream = stream
+        self._needed = _RowFile(folder)
+        self._late = _RowFile(folder)
+        self._panes: dict[int, np.ndarray] = {}  # by end: all rows, and then those of each conjunction
+        self._latest: int | None = None
+        self._without_time = 0
+
+    @property
+    def has_rows(self) -> bool:
+        return self._latest is not None or self._without_time > 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        stream = self._stream
+        if batch.column(1).null_count:
+            timed = batch.filter(pc.is_valid(batch.column(1)))
+            self._without_time += batch.num_rows - timed.num_rows
+            batch = timed
+        if not batch.num_rows:
+            return
+        times = batch.column(1).to_numpy()
+        latest = int(times.max())
+        self._latest = latest if self._latest is None else max(self._latest, latest)
+        is_true = {
+            place: batch.column(place).to_numpy(zero_copy_only=False)
+            for place in {place for places in stream.conjunctions for place in places}
+        }
+        kept = [_all_true(is_true, places, len(times)) for places in stream.conjunctions]
+        self._count(times, kept)
+        is_needed = np.zeros(len(times), bool)
+        for mask in kept:
+            is_needed |= mask
+        is_needed &= times > stream.needed_after
+        stored = batch.select(list(stream.stored))
+        self._needed.add(stored, is_needed, times)
+        if stream.late_until is not None:
+            self._late.add(stored, times <= stream.late_until, times)
+
+    def _count(self, times: np.ndarray, kept: Sequence[np.ndarray]) -> None:
+        ends, places = np.unique(-(-times // self._stream.width), return_inverse=True)
+        counts = np.empty((len(ends), len(kept) + 1), np.int64)
+        counts[:, 0] = np.bincount(places, minlength=len(ends))
+        for number, mask in enumerate(kept, 1):
+            counts[:, number] = np.bincount(places[mask], minlength=len(ends))
+        for end, row in zip((ends * self._stream.width).tolist(), counts, strict=True):
+            self._panes[end] = self._panes[end] + row if end in self._panes else row
+
+    def close(self) -> None:
+        self._needed.close()
+        self._late.close()
+
+    def report(self) -> dict[str, Any]:
+        return {
+            "stream": self._stream.name,
+            "latest": self._latest,
+            "without_time": self._without_time,
+            "panes": [[end, *counts.tolist()] for end, counts in self._panes.items()],
+            "needed": self._needed.report(),
+            "late": self._late.report(),
+        }
+
+
+@dataclass
+class _RowFile:
+    """A Parquet file of rows, made when there is a first row."""
+
+    folder: str
+    _name: str = field(default_factory=lambda: f"{uuid.uuid4().hex}.parquet")
+    _writer: Any = None
+    _held: list[pa.RecordBatch] = field(default_factory=list)  # rows to be written
+    _rows: int = 0
+    _latest: int = 0
+
+    def add(self, batch: pa.RecordBatch, mask: np.ndarray, times: np.ndarray) -> None:
+        count = int(np.count_nonzero(mask))
+        if not count:
+            return
+        latest = int(times.max(where=mask, initial=times[mask.argmax()]))
+        self._latest = max(self._latest, latest) if self._rows else latest
+        self._rows += count
+        self._held.append(batch if count == len(mask) else batch.filter(pa.array(mask)))
+        if sum(held.num_rows for held in self._held) >= ROWS_A_GROUP:
+            self._write()
+
+    def _write(self) -> None:
+        import pyarrow.parquet as pq
+
+        table = pa.Table.from_batches(self._held)
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(f"{self.folder}/{self._name}", table.schema, compression="snappy")
+        self._writer.write_table(table)
+        self._held = []
+
+    def close(self) -> None:
+        if self._held:
+            self._write()
+        if self._writer is not None:
+            self._writer.close()
+
+    def report(self) -> dict[str, Any] | None:
+        """The file's name, its rows and the latest time among them."""
+        return {"name": self._name, "rows": self._rows, "latest": self._latest} if self._rows else None
+
+
+def _all_true(is_true: dict[int, np.ndarray], places: Sequence[int], count: int) -> np.ndarray:
+    return np.logical_and.reduce([is_true[place] for place in places]) if places else np.ones(count, bool)

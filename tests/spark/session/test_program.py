@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+
+from thalweg.spark.session.arrivals import shared_rows
+from thalweg.spark.session.program import Program, ProgramQuery, SharedCondition
+from thalweg.sql.parse import parse_query
+from thalweg.sql.query import Source
+
+SOURCES = [Source("A", ("ts", "x", "y"))]
+
+
+def program(*texts: str) -> Program:
+    queries = []
+    for number, text in enumerate(texts):
+        query = parse_query(f"SELECT x FROM A WHERE {text} WINDOW [1]", SOURCES)  # noqa: S608 - a query of ours
+        kept = tuple(SharedCondition("A", each.shared_sql, each.shared_sql) for each in query.selections)
+        queries.append(ProgramQuery(str(number), query, {"A": kept}, {"A": ()}))
+    return Program(tuple(queries))
+
+
+def weaker(found: Program) -> dict[str, str | None]:
+    pairs = [(condition, found.weaker(condition)) for condition in found.conditions]
+    return {condition.sql: other.sql if other else None for condition, other in pairs}
+
+
+def test_a_condition_is_evaluated_after_the_strongest_of_those_that_contain_it() -> None:
+    found = program("x > 5", "x > 20 AND y = 1", "x > 10", "x = 7")
+    assert weaker(found) == {
+        "`x` > 5": None,
+        "`x` > 20": "`x` > 10",
+        "`y` = 1": None,
+        "`x` > 10": "`x` > 5",
+        "`x` = 7": "`x` > 5",
+    }
+    assert found.levels == 3
+    text = shared_rows("rows", found, ["time"])
+    assert text.count("SELECT") == 4
+    assert f"coalesce(`{found.conditions[0].column}` AND (`x` > 10), FALSE)" in text
+
+
+@pytest.mark.parametrize("texts", [("x > 5", "5 < x"), ("5 < x", "x > 5", "x > 5 AND y > 1")])
+def test_of_conditions_that_imply_each_other_one_is_first(texts: tuple[str, ...]) -> None:
+    found = program(*texts)
+    assert sum(found.weaker(condition) is None for condition in found.conditions if "y" not in condition.sql) == 1
+
+
+def test_without_conditions_rows_are_as_they_are() -> None:
+    query = ProgramQuery("0", parse_query("SELECT x FROM A WINDOW [1]", SOURCES), {"A": ()}, {"A": ()})
+    assert shared_rows("rows", Program((query,)), ["stream", "time"]) == "SELECT `stream`, `time` FROM rows"
