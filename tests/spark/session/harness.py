@@ -92,6 +92,7 @@ class Driver:
 
     spark: SparkSession
     folder: Path
+    memory: int | None = None  # a cap, in bytes
     number: int = 0  # of the next micro-batch
     session: tw.Session = field(init=False)
     engine: SessionEngine | None = None
@@ -107,7 +108,7 @@ class Driver:
 
     def open(self) -> tw.Session:
         """A new session on the same checkpoint, without queries."""
-        self.session = tw.Session(self.spark, checkpoint=self.folder / "checkpoint")
+        self.session = tw.Session(self.spark, checkpoint=self.folder / "checkpoint", memory=self.memory)
         for name, frame in self._streams.items():
             self.session.stream(name, frame, event_time="ts", delay=f"{DELAYS[name]} seconds")
         self.session.table("T", self.spark.createDataFrame(TABLE))

@@ -44,7 +44,7 @@ positions = st.builds(
     latest=st.dictionaries(NAMES, TIMES, max_size=2),
     queries=st.dictionaries(NAMES, query_positions, max_size=2),
     files=st.lists(
-        st.builds(WaitingFile, NAMES, COUNTS.map("segments/{}/0a.parquet".format), COUNTS, TIMES, COUNTS),
+        st.builds(WaitingFile, NAMES, COUNTS.map("segments/{}/0a.parquet".format), COUNTS, TIMES, COUNTS, COUNTS),
         max_size=2,
     ).map(tuple),
     panes=st.dictionaries(NAMES, st.dictionaries(TIMES, panes, max_size=2), max_size=2),
@@ -54,7 +54,7 @@ POSITION = SessionPosition(
     batch=3,
     latest={"A": 5},
     queries={"q-1": QueryPosition("q", delivered=2)},
-    files=(WaitingFile("A", "segments/3/0a.parquet", rows=2, latest=5),),
+    files=(WaitingFile("A", "segments/3/0a.parquet", rows=2, latest=5, size=40),),
     panes={"A": {10: Pane(10, 7)}},
 )
 
@@ -90,9 +90,9 @@ ODD_FIELDS: list[dict[str, Any]] = [
     {"queries": {"q-1": {"digest": "q", "rows": None}}},
     {"queries": {"q-1": {"digest": "q", "schedule": 7}}},
     {"files": [{"path": "segments/3/0a.parquet"}]},
-    {"files": [{"stream": "A", "path": "../../elsewhere", "rows": 1, "latest": 1, "level": 0}]},
-    {"files": [{"stream": "A", "path": 3, "rows": 1, "latest": 1, "level": 0}]},
-    {"files": [{"stream": 3, "path": "segments/3/0a.parquet", "rows": 1, "latest": 1, "level": 0}]},
+    {"files": [{"stream": "A", "path": "../../elsewhere", "rows": 1, "latest": 1, "size": 8, "level": 0}]},
+    {"files": [{"stream": "A", "path": 3, "rows": 1, "latest": 1, "size": 8, "level": 0}]},
+    {"files": [{"stream": 3, "path": "segments/3/0a.parquet", "rows": 1, "latest": 1, "size": 8, "level": 0}]},
     {"panes": {"A": {"ten": {"width": 10, "rows": 7, "kept": {}}}}},
     {"panes": {"A": {"10": {"width": 0, "rows": 7, "kept": {}}}}},
     {"panes": {"A": {"10": {"width": 10, "rows": "7", "kept": {}}}}},

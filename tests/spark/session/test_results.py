@@ -150,6 +150,7 @@ class Scenario:
     plan_seed: int | None  # of plans chosen at random
     partitions: int
     rate_weight: float
+    memory: int | None  # a cap, in bytes
 
     def episodes(self, place: int) -> list[Episode]:
         end = len(self.batches) if self.removed[place] is None else self.removed[place]
@@ -187,6 +188,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         plan_seed=draw(st.none() | st.integers(0, 99)),
         partitions=draw(st.sampled_from([1, 3, 10])),
         rate_weight=draw(st.sampled_from([0.0, 0.4, 1.0])),
+        memory=draw(st.none() | st.sampled_from([1, 100, 400])),
     )
 
 
@@ -279,7 +281,7 @@ def check(spark: SparkSession, scenario: Scenario) -> None:
         patch.object(standing, "scheduler_of", scheduler),
         patch.object(waiting, "MOST_FILES", 2),  # so that a few micro-batches are enough to write them together
     ):
-        play = Play(scenario, Driver(spark, Path(folder)))
+        play = Play(scenario, Driver(spark, Path(folder), scenario.memory))
         play.run()
         assert play.driver.engine is not None
         positions = play.driver.engine.position.queries

@@ -13,12 +13,12 @@ def waiting_file(folder: Path, number: int, stream: str = "A", level: int = 0, *
     path = f"segments/{number}/{number:x}.parquet"
     (folder / path).parent.mkdir(parents=True, exist_ok=True)
     parquet.write_table(pa.table({"time": [number, number + 100], **columns}), folder / path)
-    return WaitingFile(stream, path, rows=2, latest=number + 100, level=level)
+    return WaitingFile(stream, path, rows=2, latest=number + 100, size=32, level=level)
 
 
 def test_files_are_needed_as_long_as_a_row_is() -> None:
-    early, late = WaitingFile("A", "a", 1, latest=5), WaitingFile("A", "b", 1, latest=6)
-    unread = WaitingFile("B", "c", 1, latest=6)
+    early, late = WaitingFile("A", "a", 1, latest=5, size=8), WaitingFile("A", "b", 1, latest=6, size=8)
+    unread = WaitingFile("B", "c", 1, latest=6, size=8)
     assert still_needed([early, late, unread], {"A": 5}) == [late]
 
 

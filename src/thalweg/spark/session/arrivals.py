@@ -123,6 +123,8 @@ def _arrivals(reports: Sequence[Mapping[str, Any]], program: Program, folder: st
         for kind, listed in files.items():
             if report[kind] is not None:
                 about = report[kind]
-                listed.append(WaitingFile(stream, f"{folder}/{about['name']}", about["rows"], about["latest"]))
+                listed.append(
+                    WaitingFile(stream, f"{folder}/{about['name']}", about["rows"], about["latest"], about["size"])
+                )
     without_time = sum(report["without_time"] for report in reports)
     return Arrivals(panes, latest, without_time, tuple(files["needed"]), tuple(files["late"]))

@@ -16,18 +16,18 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thalweg.charts import PlanScheduler, TupleRates
 from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.folder import StateFolder
 from thalweg.spark.session.arrivals import Arrivals, take_in
-from thalweg.spark.session.branches import Ending, branches_of, written_files
+from thalweg.spark.session.branches import Ending
 from thalweg.spark.session.endings import last_to_deliver, late_rows, late_until, rounds_with_rows
+from thalweg.spark.session.failures import reason, refuse_interruption
 from thalweg.spark.session.key_sample import JoinKeys, sample_keys
 from thalweg.spark.session.lower import Catalog
-from thalweg.spark.session.no_rows import ResultOfNoRows
+from thalweg.spark.session.memory import Jobs, expected_size, jobs_under, row_sizes
 from thalweg.spark.session.panes import Panes, together
 from thalweg.spark.session.position import (
     QueryPosition,
@@ -38,6 +38,7 @@ from thalweg.spark.session.position import (
 )
 from thalweg.spark.session.program import Program, ProgramQuery
 from thalweg.spark.session.rates import tuple_rates
+from thalweg.spark.session.results import Files, ResultJobs
 from thalweg.spark.session.schedules import plan_of_rounds, round_statistics
 from thalweg.spark.session.sinks import Delivery, Sink
 from thalweg.spark.session.views import RowViews, TableViews
@@ -49,15 +50,6 @@ if TYPE_CHECKING:
 
 LOGGED_BATCHES = 1_000
 SAMPLING_SHARE = 0.05  # of the time that micro-batches take, which sampling join keys may take
-LONGEST_REASON = 500  # characters
-INTERRUPTIONS = (  # what Spark says when a streaming query or Spark itself is stopped
-    "SPARK_JOB_CANCELLED",
-    "InterruptedException",
-    "ClosedByInterruptException",
-    "SparkContext was shut down",
-    "stopped SparkContext",
-)
-Files = Mapping[str, Sequence[tuple[str, int]]]  # by token: a file and its rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +71,9 @@ class BatchRecord:
     seconds: Mapping[str, float]
     served: Mapping[str, tuple[int, int]]  # by token: rounds that ended, and result rows
     without_time: int = 0  # rows that belong to no round, because their event time is NULL
+    wanted_memory: int = 0  # bytes that all queries together would have held
+    held_memory: int = 0  # bytes that the largest job held
+    jobs: tuple[tuple[str, ...], ...] = ()  # the tokens of the queries of each job
 
 
 @dataclass
@@ -102,6 +97,7 @@ class SessionEngine:
         catalog: Catalog,
         checkpoint: str,
         late_folder: str | None,
+        memory: int | None,
         prepare: Callable[[SessionEngine], None],
     ) -> None:
         self.folder = StateFolder(f"{checkpoint}/thalweg")
@@ -110,19 +106,36 @@ class SessionEngine:
         self._spark = spark
         self._catalog = catalog
         self._late_folder = late_folder
+        self.memory = memory  # bytes that a job of queries may hold
         self._prepare = prepare  # called before each micro-batch: queries may have come, gone or changed
         self.served: dict[str, ServedQuery] = {}
         self._keys: dict[str, JoinKeys] = {}  # of the queries whose plan depends on join selectivities
         self._credit = 0.0  # seconds that sampling keys may take
         self._tables = TableViews(catalog.table_frames)
-        self._of_no_rows: dict[str, ResultOfNoRows] = {}
+        self._results = ResultJobs(catalog, self._tables)
         self._program = Program(())
+        self._arrived: tuple[Panes, Mapping[str, float]] = ({}, {})  # last: rows by pane, and the bytes of a row
         self._is_first = True  # micro-batch of this process, which may have been tried by another one
 
     @cached_property
     def tuple_rates(self) -> TupleRates:
         """What operators can handle on this machine."""
         return tuple_rates(self._spark)
+
+    @property
+    def pressure(self) -> float:
+        """How many times its cap the session wanted in the last micro-batch in which rounds ended."""
+        wanted = next((record.wanted_memory for record in reversed(self.log) if record.jobs), 0)
+        return wanted / self.memory if self.memory is not None else 0.0
+
+    def refuse_if_too_large(self, query: ProgramQuery) -> None:
+        """Refuse a new query if a round of it alone will surely hold more than the session may."""
+        expected = expected_size(query, *self._arrived)
+        if self.memory is not None and expected is not None and expected > self.memory:
+            raise ValueError(
+                f"the query is refused: a round of it holds some {expected:,.0f} bytes of rows, and the session has "
+                f"memory={self.memory:,}; write a shorter WINDOW or more conditions, or start the session with more"
+            )
 
     @property
     def program(self) -> Program:
@@ -166,7 +179,8 @@ class SessionEngine:
             selectivities = self._join_selectivities(program, views)
             endings, positions = self._endings(program, latest, panes, arrivals, selectivities)
             clock.note("plan")
-            files, failed = self._compute(endings, views, number)
+            jobs = jobs_under(self.memory, endings, panes, row_sizes(waiting))
+            files, failed = self._results.compute(jobs.endings, views, self._results_folder(number))
             clock.note("compute")
         failed |= self._deliver(files, number)
         clock.note("deliver")
@@ -178,11 +192,12 @@ class SessionEngine:
         self.position = SessionPosition(number, latest, positions, kept, open_panes(panes, needed))
         save_position(self.folder, self.position)
         remove_files(self.folder.url, (*waiting, *arrivals.late), kept)
-        shutil.rmtree(self._results(number), ignore_errors=True)
+        shutil.rmtree(self._results_folder(number), ignore_errors=True)
         clock.note("save")
         self._is_first = False
+        self._arrived = (arrivals.panes, row_sizes(waiting))
         self._credit = min(self._credit + SAMPLING_SHARE * sum(clock.seconds.values()), 0.0)
-        self._note(number, arrivals, clock, endings, files)
+        self._note(number, arrivals, clock, jobs, files)
 
     def _join_selectivities(self, program: Program, views: RowViews) -> Mapping[str, Mapping[str, float]]:
         """The join selectivities of the queries whose plan depends on them, as often as it takes little time."""
@@ -194,7 +209,7 @@ class SessionEngine:
         try:
             found = sample_keys(views, views.count, joins)
         except Exception as error:  # noqa: BLE001 - a key that raises will do so again, in its query's results
-            _refuse_interruption(error)
+            refuse_interruption(error)
         self._credit -= time.perf_counter() - start
         return found
 
@@ -228,54 +243,6 @@ class SessionEngine:
             positions[query.token] = position
         return endings, positions
 
-    def _compute(self, endings: Sequence[Ending], views: RowViews, number: int) -> tuple[Files, dict[str, str]]:
-        """Write the results of all queries whose rounds end, in one job; returns files, and why queries failed.
-
-        If the job fails, each query runs alone, so that its error is its own and the others go on.
-        """
-        folder = self._results(number)
-        if not endings:
-            return {}, {}
-        shutil.rmtree(folder, ignore_errors=True)
-        Path(folder).mkdir(parents=True)
-        branches = branches_of(endings)
-        try:
-            return self._written(branches, views, folder), {}
-        except Exception as error:  # noqa: BLE001 - whatever a user's query raises
-            _refuse_interruption(error)
-            if len(endings) == 1:
-                return {}, {endings[0].query.token: _reason(error)}
-        files: dict[str, list[tuple[str, int]]] = {}
-        failed: dict[str, str] = {}
-        for ending in endings:
-            try:
-                alone = self._written([(ending,)], views, folder)
-            except Exception as error:  # noqa: BLE001 - as above
-                _refuse_interruption(error)
-                failed[ending.query.token] = _reason(error)
-            else:
-                for token, listed in alone.items():
-                    files.setdefault(token, []).extend(listed)
-        return {token: listed for token, listed in files.items() if token not in failed}, failed
-
-    def _written(self, branches: Sequence[Sequence[Ending]], views: RowViews, folder: str) -> Files:
-        """The files of each query with their rows."""
-        frame = written_files(branches, views, self._catalog, folder, in_one_task=views.in_one_task)
-        found: dict[str, list[tuple[str, int]]] = {}
-        rounds: dict[str, set[int]] = {}
-        for token, file, rows, numbers in frame.collect():
-            rounds.setdefault(token, set()).update(numbers)
-            if file is not None:
-                found.setdefault(token, []).append((f"{folder}/{file}", rows))
-        for ending in (ending for branch in branches for ending in branch):
-            query = ending.query
-            missing = set(ending.rounds) - rounds.get(query.token, set())
-            if query.has_result_of_no_rows and missing:
-                if query.token not in self._of_no_rows:
-                    self._of_no_rows[query.token] = ResultOfNoRows(query, views.spark, self._tables, self._catalog)
-                found.setdefault(query.token, []).extend(self._of_no_rows[query.token].write(missing, folder))
-        return found
-
     def _deliver(self, files: Files, number: int) -> dict[str, str]:
         """Give each sink its files; returns why sinks failed."""
         failed = {}
@@ -285,8 +252,8 @@ class SessionEngine:
             try:
                 query.sink.deliver(Delivery(self._spark, number, names, query.schema, self._is_first))
             except Exception as error:  # noqa: BLE001 - whatever a user's sink raises
-                _refuse_interruption(error)
-                failed[token] = _reason(error)
+                refuse_interruption(error)
+                failed[token] = reason(error)
         return failed
 
     def _keep_late(self, spark: SparkSession, files: Sequence[WaitingFile], number: int) -> None:
@@ -298,16 +265,27 @@ class SessionEngine:
             late = rows.select(*map(backticked, own)).toDF(*(name.partition(":")[2] for name in own))
             late.write.mode("overwrite").parquet(f"{self._late_folder}/{stream}/batch={number}")
 
-    def _results(self, number: int) -> str:
+    def _results_folder(self, number: int) -> str:
         return f"{self.folder.url}/results/{number}"
 
-    def _note(self, number: int, arrivals: Arrivals, clock: _Clock, endings: Sequence[Ending], files: Files) -> None:
+    def _note(self, number: int, arrivals: Arrivals, clock: _Clock, jobs: Jobs, files: Files) -> None:
         served: dict[str, tuple[int, int]] = {}
-        for ending in endings:
+        for ending in (ending for job in jobs.endings for ending in job):
             token = ending.query.token
             rounds = served.get(token, (0, 0))[0] + len(ending.rounds)
             served[token] = (rounds, sum(count for _, count in files.get(token, ())))
-        self.log.append(BatchRecord(number, arrivals.rows, clock.seconds, served, arrivals.without_time))
+        self.log.append(
+            BatchRecord(
+                number,
+                arrivals.rows,
+                clock.seconds,
+                served,
+                arrivals.without_time,
+                wanted_memory=jobs.wanted,
+                held_memory=jobs.held,
+                jobs=tuple(tuple(dict.fromkeys(ending.query.token for ending in job)) for job in jobs.endings),
+            )
+        )
 
 
 def _with_results(
@@ -322,20 +300,3 @@ def _with_results(
         )
         for token, position in positions.items()
     }
-
-
-def _reason(error: Exception) -> str:
-    """What went wrong, in one line: of an error in a Python worker, the line behind its traceback."""
-    text = str(error).strip() or type(error).__name__
-    _, _, traceback = text.partition("Traceback (most recent call last):\n")
-    behind = (line for line in traceback.splitlines() if line and not line.startswith(" "))
-    return next(behind, text.partition("\n")[0])[:LONGEST_REASON]
-
-
-def _refuse_interruption(error: Exception) -> None:
-    """End the micro-batch if a job ended because the session, or Spark, is being stopped: no query is to blame.
-
-    In few words, which Spark looks through for the reason with a regular expression.
-    """
-    if any(sign in str(error) for sign in INTERRUPTIONS):
-        raise InterruptedError("the session was stopped within a micro-batch, which will be run again") from None

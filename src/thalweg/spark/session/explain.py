@@ -44,8 +44,21 @@ def describe_session(session: Session) -> dict[str, Any]:
         "seconds": _sums([record.seconds for record in batches]),
         "shared_conditions": len(shared),
         "written_conditions": sum(len(query.compiled.query.selections) for query in session.queries),
+        "memory": None if engine is None or engine.memory is None else _describe_memory(engine, session),
         "waiting_files": 0 if engine is None else len(engine.position.files),
         "queries": [_describe_query(query, engine) for query in session.queries],
+    }
+
+
+def _describe_memory(engine: SessionEngine, session: Session) -> dict[str, Any]:
+    """The cap, what was wanted and held, and the queries that had to wait for their turn."""
+    names = {query.compiled.token: query.name for query in session.queries}
+    later = {token for record in engine.log for job in record.jobs[1:] for token in job}
+    return {
+        "cap": engine.memory,
+        "wanted": max((record.wanted_memory for record in engine.log), default=0),
+        "held": max((record.held_memory for record in engine.log), default=0),
+        "in_turns": [name for token, name in names.items() if token in later],
     }
 
 
@@ -87,6 +100,11 @@ def session_text(about: dict[str, Any]) -> str:
     ]
     if about["rows_without_time"]:
         lines.append(f"  {about['rows_without_time']:,} rows have no event time, and belong to no round")
+    if about["memory"] is not None:
+        memory = about["memory"]
+        told = f"cap {memory['cap']:,} bytes, wanted {memory['wanted']:,}, held {memory['held']:,}"
+        turns = f"; slowed down, in later jobs: {', '.join(memory['in_turns'])}" if memory["in_turns"] else ""
+        lines.append(f"  memory: {told}{turns}")
     if about["seconds"]:
         spent = ", ".join(f"{step} {seconds:.2f}" for step, seconds in about["seconds"].items())
         lines.append(f"  seconds: {spent}")

@@ -48,6 +48,7 @@ class WaitingFile:
     path: str
     rows: int
     latest: int
+    size: int  # in bytes, as rows are in memory
     level: int = 0  # how often its rows were written together with those of other files
 
 
@@ -95,12 +96,12 @@ def _query_position(values: Mapping[str, Any]) -> QueryPosition:
     return position
 
 
-def _file(stream: str, path: str, rows: int, latest: int, level: int) -> WaitingFile:
+def _file(stream: str, path: str, rows: int, latest: int, size: int, level: int) -> WaitingFile:
     if not re.fullmatch(r"segments/\d+/[0-9a-f]+\.parquet", path):  # it will be removed one day
         raise ValueError(f"a file of rows that wait is {path!r:.40}")
     if not isinstance(stream, str):
         raise TypeError(f"the name of a stream is {stream!r:.40}")
-    return WaitingFile(stream, path, _whole(rows), _whole(latest), _whole(level))
+    return WaitingFile(stream, path, _whole(rows), _whole(latest), _whole(size), _whole(level))
 
 
 def _pane(width: int, rows: int, kept: Mapping[str, int]) -> Pane:

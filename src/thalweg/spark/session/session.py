@@ -16,6 +16,7 @@ from thalweg.spark.joins.text import microseconds
 from thalweg.spark.session.engine import SessionEngine
 from thalweg.spark.session.explain import SessionRun
 from thalweg.spark.session.lower import Catalog, QueryLowering
+from thalweg.spark.session.memory import memory_cap
 from thalweg.spark.session.no_rows import views_of_no_rows
 from thalweg.spark.session.program import ProgramQuery, program_query
 from thalweg.spark.session.sinks import FolderSink, FunctionSink, MemorySink, Sink, WriterSink
@@ -47,6 +48,9 @@ class Session:
     late
         ``"count"`` counts rows that come when a round of theirs was delivered already; a folder keeps them there as
         well, for each stream.
+    memory
+        A cap such as ``"512MB"`` for the rows that a job of the session holds at a time. Queries that do not fit into
+        it together are computed in turns, one job after the other: later, but all of them and every time.
 
     Examples
     --------
@@ -57,7 +61,12 @@ class Session:
     """
 
     def __init__(
-        self, spark: SparkSession, *, checkpoint: str | os.PathLike[str], late: str | os.PathLike[str] = COUNT
+        self,
+        spark: SparkSession,
+        *,
+        checkpoint: str | os.PathLike[str],
+        late: str | os.PathLike[str] = COUNT,
+        memory: str | int | None = None,
     ) -> None:
         if not hasattr(spark, "_jsparkSession"):
             raise TypeError(
@@ -70,6 +79,7 @@ class Session:
         self.spark = spark
         self.checkpoint = os.path.abspath(os.path.expanduser(os.fspath(checkpoint)))  # noqa: PTH100, PTH111
         self._late_folder = None if late == COUNT else os.path.expanduser(os.fspath(late))  # noqa: PTH111
+        self._memory = None if memory is None else memory_cap(memory)
         self._streams: dict[str, SharedStream] = {}
         self._tables: dict[str, StaticTable] = {}
         self._predicates: dict[str, FunctionPredicate] = {}
@@ -139,6 +149,7 @@ class Session:
             compiled = program_query(token, parsed, [*self._streams.values(), *self._tables.values()])
             schema = self._schema(compiled)
             if self.engine is not None:
+                self.engine.refuse_if_too_large(compiled)
                 self._claim(token, sink)
             called = name or f"query {len(self._queries) + 1}"
             query = StandingQuery(compiled, called, sink, schema, options, self._remove)
@@ -182,7 +193,9 @@ class Session:
 
     def make_engine(self) -> SessionEngine:
         """What runs the micro-batches, from where the session stood last. `start` gives it to Spark's streaming."""
-        engine = SessionEngine(self.spark, self._catalog(), self.checkpoint, self._late_folder, self._serve)
+        engine = SessionEngine(
+            self.spark, self._catalog(), self.checkpoint, self._late_folder, self._memory, self._serve
+        )
         for query in self.queries:
             self._claim(query.compiled.token, query.sink)
         self._serve(engine)
@@ -228,7 +241,7 @@ class Session:
             latest = engine.position.latest
             positions = {token: query.position(known.get(token), latest) for token, query in self._queries.items()}
             served = {
-                token: query.served(running.get(token), positions[token], lambda: engine.tuple_rates)
+                token: query.served(running.get(token), positions[token], lambda: engine.tuple_rates, engine.pressure)
                 for token, query in self._queries.items()
             }
             engine.serve(served, positions)

@@ -11,6 +11,7 @@ from thalweg.charts import SCHEDULERS, ByChart, PlanScheduler, TupleRates, Weigh
 from thalweg.registry import find
 from thalweg.sealed import SavedStateError
 from thalweg.spark.session.engine import ServedQuery
+from thalweg.spark.session.memory import weights_under
 from thalweg.spark.session.position import QueryPosition
 from thalweg.spark.session.program import ProgramQuery
 from thalweg.spark.session.schedules import scheduler_of
@@ -106,9 +107,16 @@ class StandingQuery:
         return replace(position, is_paused=self.is_paused)
 
     def served(
-        self, running: ServedQuery | None, position: QueryPosition, rates: Callable[[], TupleRates]
+        self,
+        running: ServedQuery | None,
+        position: QueryPosition,
+        rates: Callable[[], TupleRates],
+        pressure: float = 0.0,
     ) -> ServedQuery:
-        """The query as the engine serves it, with what its scheduler has learnt."""
+        """The query as the engine serves it, with what its scheduler has learnt.
+
+        `pressure` is how many times its cap the session wants.
+        """
         if running is None:
             known = rates() if len(self.compiled.query.inputs) > 1 else TupleRates()
             scheduler = scheduler_of(self._scheduler, self.compiled, self.weights, self.partitions, known)
@@ -117,8 +125,9 @@ class StandingQuery:
                     scheduler.load(position.schedule)
             running = ServedQuery(self.compiled, self.sink, self.schema, scheduler)
         scheduler = running.scheduler
-        if scheduler.costs.weights != self.weights:
-            scheduler.reweigh(self.weights)
+        weights = weights_under(self.weights, pressure)
+        if scheduler.costs.weights != weights:
+            scheduler.reweigh(weights)
         if isinstance(scheduler, ByChart) and scheduler.parts != self.partitions:
             scheduler.divide(self.partitions)
         return running

@@ -70,8 +70,8 @@ def written_together(
             found += group
             continue
         path = f"segments/{number}/{uuid.uuid4().hex}.parquet"
-        rows = _write_together([f"{folder}/{file.path}" for file in group], needed[stream], f"{folder}/{path}")
-        found.append(WaitingFile(stream, path, rows, max(file.latest for file in group), level + 1))
+        rows, size = _write_together([f"{folder}/{file.path}" for file in group], needed[stream], f"{folder}/{path}")
+        found.append(WaitingFile(stream, path, rows, max(file.latest for file in group), size, level + 1))
     return tuple(found)
 
 
@@ -84,12 +84,12 @@ def remove_files(folder: str, files: Iterable[WaitingFile], kept: Iterable[Waiti
             file.parent.rmdir()
 
 
-def _write_together(paths: Sequence[str], after: int, target: str) -> int:
-    """Write the rows of several files that are later than a time to one file; returns how many there are."""
+def _write_together(paths: Sequence[str], after: int, target: str) -> tuple[int, int]:
+    """Write the rows of several files that are later than a time to one file; returns how many, and their bytes."""
     import pyarrow.parquet as pq
 
     schema = pa.unify_schemas([pq.read_schema(path) for path in paths])
-    rows = 0
+    rows = size = 0
     with pq.ParquetWriter(target, schema, compression="snappy") as writer:
         for batch in _batches(paths):
             chosen = batch.filter(pc.greater(batch.column(TIME), after))
@@ -98,7 +98,8 @@ def _write_together(paths: Sequence[str], after: int, target: str) -> int:
             whole = pa.table([*chosen.columns, *missing], names=[*batch.schema.names, *names]).select(schema.names)
             writer.write_table(whole.cast(schema))
             rows += chosen.num_rows
-    return rows
+            size += chosen.nbytes
+    return rows, size
 
 
 def _batches(paths: Sequence[str]) -> Iterator[pa.RecordBatch]:

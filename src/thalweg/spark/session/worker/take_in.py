@@ -129,6 +129,7 @@ class _RowFile:
     _held: list[pa.RecordBatch] = field(default_factory=list)  # rows to be written
     _rows: int = 0
     _latest: int = 0
+    _size: int = 0  # bytes in memory
 
     def add(self, batch: pa.RecordBatch, mask: np.ndarray, times: np.ndarray) -> None:
         count = int(np.count_nonzero(mask))
@@ -137,7 +138,9 @@ class _RowFile:
         latest = int(times.max(where=mask, initial=times[mask.argmax()]))
         self._latest = max(self._latest, latest) if self._rows else latest
         self._rows += count
-        self._held.append(batch if count == len(mask) else batch.filter(pa.array(mask)))
+        rows = batch if count == len(mask) else batch.filter(pa.array(mask))
+        self._size += rows.nbytes
+        self._held.append(rows)
         if sum(held.num_rows for held in self._held) >= ROWS_A_GROUP:
             self._write()
 
@@ -157,8 +160,10 @@ class _RowFile:
             self._writer.close()
 
     def report(self) -> dict[str, Any] | None:
-        """The file's name, its rows and the latest time among them."""
-        return {"name": self._name, "rows": self._rows, "latest": self._latest} if self._rows else None
+        """The file's name, its rows, the latest time among them, and their bytes in memory."""
+        if not self._rows:
+            return None
+        return {"name": self._name, "rows": self._rows, "latest": self._latest, "size": self._size}
 
 
 def _all_true(is_true: dict[int, np.ndarray], places: Sequence[int], count: int) -> np.ndarray:

@@ -1,0 +1,126 @@
+"""A cap for the memory of a session: queries that do not fit into it together are computed one job after the other.
+
+What counts is the rows that a job holds: those of the rounds of its joins, aggregates and distinct rows, as they were
+counted when they came. Rows that only pass through, on their way to a file, and rows that wait on disk do not count.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from thalweg.charts import Weights
+from thalweg.spark.session.branches import Ending
+from thalweg.spark.session.endings import rows_in_round
+from thalweg.spark.session.panes import Panes
+from thalweg.spark.session.position import WaitingFile
+from thalweg.spark.session.program import ProgramQuery
+
+UNITS = {"": 1, "b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """The endings of a micro-batch, job by job, and the bytes that each job holds."""
+
+    endings: tuple[tuple[Ending, ...], ...]
+    sizes: tuple[int, ...]
+
+    @property
+    def wanted(self) -> int:
+        """The bytes that all endings together would hold."""
+        return sum(self.sizes)
+
+    @property
+    def held(self) -> int:
+        """The bytes that the largest job holds."""
+        return max(self.sizes, default=0)
+
+
+def memory_cap(memory: str | int) -> int:
+    """The bytes of a cap as users write it, as Spark takes them.
+
+    >>> memory_cap("64MB"), memory_cap("1.5g"), memory_cap(1000)
+    (67108864, 1610612736, 1000)
+    >>> memory_cap("much")
+    Traceback (most recent call last):
+    ValueError: memory is a number of bytes such as "512MB" or 1000000, not 'much'
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", str(memory).lower())
+    size = int(float(found[1]) * UNITS[found[2]]) if found and found[2] in UNITS else 0
+    if size < 1 or isinstance(memory, bool):
+        raise ValueError(f'memory is a number of bytes such as "512MB" or 1000000, not {memory!r}')
+    return size
+
+
+def row_sizes(files: Sequence[WaitingFile]) -> dict[str, float]:
+    """The bytes of a row of each stream, as it is in memory."""
+    rows: dict[str, int] = {}
+    sizes: dict[str, int] = {}
+    for file in files:
+        rows[file.stream] = rows.get(file.stream, 0) + file.rows
+        sizes[file.stream] = sizes.get(file.stream, 0) + file.size
+    return {stream: sizes[stream] / count for stream, count in rows.items() if count}
+
+
+def round_size(query: ProgramQuery, panes: Panes, number: int, sizes: Mapping[str, float]) -> int:
+    """The bytes of the rows that a round of a query holds while it is computed."""
+    if query.is_plain:
+        return 0
+    held = 0.0
+    for each in query.streams:
+        _, kept = rows_in_round(
+            panes.get(each.source, {}), number, query.query.window, query.conjunctions[each.alias].name
+        )
+        held += kept * sizes.get(each.source, 0.0)
+    return int(held)
+
+
+def expected_size(query: ProgramQuery, panes: Panes, sizes: Mapping[str, float]) -> float | None:
+    """The bytes that a round of a new query will hold if rows go on to come as in some panes; None if not known.
+
+    It is known if the conditions on each of its streams are those of a query that is there already, or none.
+    """
+    held = 0.0
+    for each in query.streams:
+        own = list(panes.get(each.source, {}).values())
+        rows = sum(pane.rows for pane in own)
+        conjunction = query.conjunctions[each.alias]
+        kept = [pane.kept.get(conjunction.name) if conjunction.columns else pane.rows for pane in own]
+        if not rows or None in kept or any(query.own.values()):
+            return None
+        seconds_of_rows = sum(pane.width for pane in own)
+        kept_rows = sum(count for count in kept if count is not None)
+        held += kept_rows / seconds_of_rows * query.query.window.length * sizes.get(each.source, 0.0)
+    return 0.0 if query.is_plain else held
+
+
+def weights_under(weights: Weights, pressure: float) -> Weights:
+    """Weights for a session that wants `pressure` times its cap: memory counts the more, in steps of two.
+
+    >>> weights_under(Weights(0.4, 0.6), 0.8), weights_under(Weights(0.4, 0.6), 3.0)
+    (Weights(rate=0.4, memory=0.6), Weights(rate=0.4, memory=2.4))
+    """
+    steps = math.ceil(math.log2(pressure)) if pressure > 1.0 else 0
+    return replace(weights, memory=weights.memory * 2**steps)
+
+
+def jobs_under(cap: int | None, endings: Sequence[Ending], panes: Panes, sizes: Mapping[str, float]) -> Jobs:
+    """The endings in as few jobs as the order of queries allows; a round that does not fit alone has a job alone."""
+    jobs: list[list[Ending]] = [[]]
+    held = [0]
+    for ending in endings:
+        for number in ending.rounds:
+            size = round_size(ending.query, panes, number, sizes)
+            if cap is not None and held[-1] and held[-1] + size > cap:
+                jobs.append([])
+                held.append(0)
+            held[-1] += size
+            last = jobs[-1][-1] if jobs[-1] else None
+            if last is not None and last.query is ending.query:
+                jobs[-1][-1] = replace(last, rounds=(*last.rounds, number))
+            else:
+                jobs[-1].append(replace(ending, rounds=(number,)))
+    return Jobs(tuple(tuple(job) for job in jobs if job), tuple(held) if endings else ())
