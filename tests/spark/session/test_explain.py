@@ -40,10 +40,10 @@ def test_a_session_tells_what_it_does(spark: SparkSession, tmp_path: Path) -> No
     assert told[-1]["sessions"][0]["queries"] == about["queries"]
     assert about["batches"] == 4
     assert about["rows"] == sum(len(rows) for batch in BATCHES for stream, rows in batch.items() if stream in "AB")
-    assert (about["written_conditions"], about["shared_conditions"]) == (3, 1)
+    assert (about["written_conditions"], about["shared_conditions"]) == (3, 2)
     single, joined = about["queries"]
     assert single | {"rounds": 2, "rows": expected(ALL, BATCHES).total(), "late_rows": 1, "plans": 2} == single
-    assert joined | {"rounds": 2, "rows": expected(JOINED, BATCHES).total(), "conditions_of_its_own": 1} == joined
+    assert joined | {"rounds": 2, "rows": expected(JOINED, BATCHES).total(), "conditions_of_its_own": 0} == joined
     assert joined["decisions"] == joined["rounds"]
     assert 0 <= joined["fidelity"] <= 1
     shown = str(session.explain())

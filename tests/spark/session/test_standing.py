@@ -156,3 +156,24 @@ def test_odd_numbers_of_partitions_are_refused(spark: SparkSession, tmp_path: Pa
     driver = Driver(spark, tmp_path)
     with pytest.raises(ValueError, match="partitions is a whole number from 1 to 1000"):
         driver.session.query(str(ALL), partitions=partitions)
+
+
+def test_a_predicate_of_several_queries_is_asked_once_for_a_row(spark: SparkSession, tmp_path: Path) -> None:
+    asked = spark.sparkContext.accumulator(0)
+
+    def ask(value: Any) -> Any:  # noqa: ANN401 - an array of NumPy
+        asked.add(len(value))
+        return value % 2 == 1
+
+    rows = [(number, number, "a", number * SECOND) for number in range(1, 9)]
+    batches = with_end([{"A": rows}])
+    driver = Driver(spark, tmp_path)
+    driver.session.predicate("is_odd_one", tw.predicate(ask, on="x", takes="numpy"))
+    texts = ["SELECT {} FROM A WHERE is_odd_one(x)", "SELECT {} FROM A WHERE x > 3 AND is_odd_one(x)"]
+    queries = [driver.session.query(text.format(column) + " WINDOW [5]") for text in texts for column in ("k", "x")]
+    driver.run(*batches)
+    assert asked.value == sum(len(batch["A"]) for batch in batches)
+    for place, query in enumerate(queries):
+        table = query.results()
+        assert table is not None
+        assert sorted(table.column(2).to_pylist()) == ([1, 3, 5, 7] if place < 2 else [5, 7])

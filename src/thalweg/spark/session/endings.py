@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from thalweg.spark.session.panes import Pane, Panes
 from thalweg.spark.session.position import QueryPosition
 from thalweg.spark.session.program import Program, ProgramQuery
+from thalweg.spark.session.worker.shared_predicates import Failed
 from thalweg.sql.query import RoundWindow
 from thalweg.sql.rounds import bounds, first_round, last_ended, last_round
 
@@ -51,6 +52,21 @@ def late_rows(query: ProgramQuery, new: Panes, delivered: int | None) -> int:
         for end, pane in new.get(source, {}).items()
         if first_round(end, window) <= delivered
     )
+
+
+def failed_predicates(
+    program: Program, positions: Mapping[str, QueryPosition], failed: Mapping[str, Failed]
+) -> dict[str, str]:
+    """The queries for which a Python predicate raised on a row that they read, and why, by token."""
+    found: dict[str, str] = {}
+    for query in program.queries:
+        delivered = positions[query.token].delivered
+        begins = None if delivered is None else bounds(delivered + 1, query.query.window)[0]
+        for conjunction in query.conjunctions.values():
+            failure = failed.get(conjunction.name)
+            if failure is not None and (begins is None or failure.time > begins):
+                found[query.token] = failure.reason
+    return found
 
 
 def late_until(program: Program, positions: Mapping[str, QueryPosition]) -> dict[str, int]:

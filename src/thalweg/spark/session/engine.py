@@ -23,7 +23,7 @@ from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.folder import StateFolder
 from thalweg.spark.session.arrivals import Arrivals, take_in
 from thalweg.spark.session.branches import Ending
-from thalweg.spark.session.endings import last_to_deliver, late_rows, late_until, rounds_with_rows
+from thalweg.spark.session.endings import failed_predicates, last_to_deliver, late_rows, late_until, rounds_with_rows
 from thalweg.spark.session.failures import reason, refuse_interruption
 from thalweg.spark.session.key_sample import JoinKeys, sample_keys
 from thalweg.spark.session.lower import Catalog
@@ -43,6 +43,7 @@ from thalweg.spark.session.schedules import plan_of_rounds, round_statistics
 from thalweg.spark.session.sinks import Delivery, Sink
 from thalweg.spark.session.views import RowViews, TableViews
 from thalweg.spark.session.waiting import needed_after, open_panes, remove_files, still_needed, written_together
+from thalweg.spark.session.worker.shared_predicates import PredicateCounts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -114,6 +115,7 @@ class SessionEngine:
         self._tables = TableViews(catalog.table_frames)
         self._results = ResultJobs(catalog, self._tables)
         self._program = Program(())
+        self._predicates: dict[str, PredicateCounts] = {}  # by the column of a shared call
         self._arrived: tuple[Panes, Mapping[str, float]] = ({}, {})  # last: rows by pane, and the bytes of a row
         self._is_first = True  # micro-batch of this process, which may have been tried by another one
 
@@ -163,11 +165,9 @@ class SessionEngine:
             return
         self._prepare(self)
         before, program, clock = self.position, self.program, _Clock()
-        streams = list(self._catalog.streams.values())
         late = late_until(program, before.queries) if self._late_folder is not None else {}
-        arrivals = take_in(
-            batch, program, streams, self.folder.url, number, needed_after(program, before.queries), late
-        )
+        needed = needed_after(program, before.queries)
+        arrivals = take_in(batch, program, self._catalog, self.folder.url, number, needed, late, self._predicates)
         clock.note("take in")
         latest = {
             **before.latest,
@@ -175,14 +175,17 @@ class SessionEngine:
         }
         panes = together(before.panes, arrivals.panes)
         waiting = (*before.files, *arrivals.files)
+        failed = failed_predicates(program, before.queries, arrivals.failed)
+        streams = list(self._catalog.streams.values())
         with RowViews(batch.sparkSession, self._tables, program, streams, self.folder.url, waiting) as views:
             selectivities = self._join_selectivities(program, views)
             endings, positions = self._endings(program, latest, panes, arrivals, selectivities)
+            endings = [ending for ending in endings if ending.query.token not in failed]
             clock.note("plan")
             jobs = jobs_under(self.memory, endings, panes, row_sizes(waiting))
-            files, failed = self._results.compute(jobs.endings, views, self._results_folder(number))
+            files, failed_results = self._results.compute(jobs.endings, views, self._results_folder(number))
             clock.note("compute")
-        failed |= self._deliver(files, number)
+        failed |= failed_results | self._deliver(files, number)
         clock.note("deliver")
         positions = _with_results(positions, files, failed)
         needed = needed_after(program, positions)
@@ -195,6 +198,8 @@ class SessionEngine:
         shutil.rmtree(self._results_folder(number), ignore_errors=True)
         clock.note("save")
         self._is_first = False
+        for column, counts in arrivals.predicates.items():
+            self._predicates[column] = self._predicates.get(column, PredicateCounts()).decayed() + counts
         self._arrived = (arrivals.panes, row_sizes(waiting))
         self._credit = min(self._credit + SAMPLING_SHARE * sum(clock.seconds.values()), 0.0)
         self._note(number, arrivals, clock, jobs, files)

@@ -35,7 +35,7 @@ def describe_session(session: Session) -> dict[str, Any]:
     """All that is known of a session at this moment."""
     engine = session.engine
     batches = list(engine.log) if engine is not None else []
-    shared = engine.program.conditions if engine is not None else ()
+    shared = (*engine.program.conditions, *engine.program.calls) if engine is not None else ()
     return {
         "checkpoint": session.checkpoint,
         "batches": 0 if engine is None else engine.position.batch + 1,

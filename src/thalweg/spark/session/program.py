@@ -17,12 +17,13 @@ from thalweg.charts.plan import MultiJoin, PlanNode
 from thalweg.sealed import short_digest
 from thalweg.spark.session.sources import SharedStream
 from thalweg.sql.implication import implies
-from thalweg.sql.query import ContinuousQuery, Expression, Input, Selection
+from thalweg.sql.query import ContinuousQuery, Expression, Input, PredicateCall, Selection
 from thalweg.sql.rename import with_columns_renamed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from thalweg.spark.filters.predicates.function import FunctionPredicate
     from thalweg.spark.session.sources import StaticTable
 
 WHOLE_NUMBER = "whole number"
@@ -46,6 +47,21 @@ class SharedCondition:
 
 
 @dataclass(frozen=True)
+class SharedCall:
+    """A call of a Python predicate on the rows of one stream, whose answer is a column of its own."""
+
+    stream: str
+    call: PredicateCall
+    digest: str  # of the function
+
+    @cached_property
+    def column(self) -> str:
+        """The name of its column, by its content."""
+        call = self.call
+        return CONDITION + short_digest([self.stream, self.digest, *call.columns, "not" if call.negated else ""])
+
+
+@dataclass(frozen=True)
 class Conjunction:
     """Shared conditions on the rows of a stream that all have to be true."""
 
@@ -64,7 +80,7 @@ class ProgramQuery:
 
     token: str
     query: ContinuousQuery
-    keeps: Mapping[str, tuple[SharedCondition, ...]]
+    keeps: Mapping[str, tuple[SharedCondition | SharedCall, ...]]
     own: Mapping[str, tuple[Selection, ...]]  # the conditions that are not shared
     has_keys_of_one_type: bool = True  # on both sides of each equality of its join
 
@@ -110,8 +126,17 @@ class Program:
     @cached_property
     def conditions(self) -> tuple[SharedCondition, ...]:
         """All shared conditions, each once."""
+        return tuple(each for each in self._shared if isinstance(each, SharedCondition))
+
+    @cached_property
+    def calls(self) -> tuple[SharedCall, ...]:
+        """All shared calls of Python predicates, each once."""
+        return tuple(each for each in self._shared if isinstance(each, SharedCall))
+
+    @cached_property
+    def _shared(self) -> list[SharedCondition | SharedCall]:
         found = (each for query in self.queries for conditions in query.keeps.values() for each in conditions)
-        return tuple(dict.fromkeys(found))
+        return list(dict.fromkeys(found))
 
     @cached_property
     def conjunctions(self) -> tuple[Conjunction, ...]:
@@ -177,25 +202,47 @@ def _has_multi_join(node: PlanNode) -> bool:
     return isinstance(node, MultiJoin) or any(_has_multi_join(child) for child in node.children)
 
 
-def program_query(token: str, query: ContinuousQuery, sources: Sequence[SharedStream | StaticTable]) -> ProgramQuery:
+def program_query(
+    token: str,
+    query: ContinuousQuery,
+    sources: Sequence[SharedStream | StaticTable],
+    predicates: Mapping[str, FunctionPredicate],
+) -> ProgramQuery:
     """A query with its conditions divided into shared ones and its own."""
     by_name = {source.name: source for source in sources if isinstance(source, SharedStream)}
     frames = {source.name: source.frame for source in sources}
-    keeps: dict[str, tuple[SharedCondition, ...]] = {}
+    keeps: dict[str, tuple[SharedCondition | SharedCall, ...]] = {}
     own: dict[str, tuple[Selection, ...]] = {}
     for each in query.inputs:
         selections = [selection for selection in query.selections if selection.alias == each.alias]
         native = [selection for selection in selections if selection.call is None] if each.is_stream else []
         harmless = by_name[each.source].harmless([selection.shared_sql for selection in native]) if native else []
         shared = [selection for selection, is_harmless in zip(native, harmless, strict=True) if is_harmless]
-        keeps[each.alias] = tuple(_shared(by_name[each.source], selection.shared_sql) for selection in shared)
-        own[each.alias] = tuple(selection for selection in selections if selection not in shared)
+        is_shared = len(shared) == len(native) and each.is_stream  # a condition that may raise comes before a predicate
+        calls = [selection for selection in selections if is_shared and _is_shared_call(selection, predicates)]
+        keeps[each.alias] = (
+            *(_shared(by_name[each.source], selection.shared_sql) for selection in shared),
+            *(_shared_call(each.source, selection.call, predicates) for selection in calls if selection.call),
+        )
+        own[each.alias] = tuple(selection for selection in selections if selection not in (*shared, *calls))
     return ProgramQuery(token, query, keeps, own, _has_keys_of_one_type(query, frames))
 
 
 def _shared(stream: SharedStream, sql: str) -> SharedCondition:
     names: dict[tuple[str, ...], str] = {(name,): stream.stored_name(name) for name in stream.frame.columns}
     return SharedCondition(stream.name, sql, with_columns_renamed(sql, names))
+
+
+def _is_shared_call(selection: Selection, predicates: Mapping[str, FunctionPredicate]) -> bool:
+    """Whether a condition is a Python predicate that gives the same answer every time, in any order."""
+    if selection.call is None:
+        return False
+    predicate = predicates[selection.call.predicate]
+    return predicate.deterministic and not predicate.pinned and not predicate.after
+
+
+def _shared_call(stream: str, call: PredicateCall, predicates: Mapping[str, FunctionPredicate]) -> SharedCall:
+    return SharedCall(stream, call, short_digest(list(map(str, predicates[call.predicate].details))))
 
 
 def _has_keys_of_one_type(query: ContinuousQuery, frames: Mapping[str, DataFrame]) -> bool:

@@ -142,11 +142,14 @@ class Session:
         """
         sources = [*(each.source for each in self._streams.values()), *(each.source for each in self._tables.values())]
         parsed = parse_query(text, sources, list(self._predicates))
+        for each in parsed.inputs:
+            if each.is_stream:
+                self._streams[each.source].check_read(each.columns)
         options, sink = QueryOptions.checked(rate_weight, memory_weight, partitions, scheduler), as_sink(to)
         with self._lock:
             numbered = (f"{parsed.digest}-{number}" for number in itertools.count(1))
             token = next(token for token in numbered if token not in self._queries)
-            compiled = program_query(token, parsed, [*self._streams.values(), *self._tables.values()])
+            compiled = program_query(token, parsed, [*self._streams.values(), *self._tables.values()], self._predicates)
             schema = self._schema(compiled)
             if self.engine is not None:
                 self.engine.refuse_if_too_large(compiled)

@@ -13,6 +13,7 @@ from thalweg.sql.query import Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
 STREAM, TIME = "stream", "time"  # the columns that every row of a session has
 
@@ -48,6 +49,16 @@ class SharedStream:
             )
         return [self._harmless[condition] for condition in conditions]
 
+    def check_read(self, columns: Sequence[str]) -> None:
+        """Refuse columns of types that files of rows which wait cannot hold."""
+        for name in columns:
+            if has_interval_of_months(self.frame.schema[name].dataType):
+                kind = self.frame.schema[name].dataType.simpleString()
+                raise TypeError(
+                    f"column {name!r} of stream {self.name!r} is of type {kind}, which a session cannot keep: give the "
+                    f"stream a column of months instead, df.withColumn({name!r}, expr('CAST({name} AS INT)'))"
+                )
+
     def check(self) -> None:
         """Refuse a DataFrame that is no stream, or whose event time is none."""
         if not self.frame.isStreaming:
@@ -66,6 +77,19 @@ class SharedStream:
                 f"stream {self.name!r}: the event time {self.event_time!r} is of type {kinds[self.event_time]}: cast "
                 f"it to timestamp"
             )
+
+
+def has_interval_of_months(kind: DataType) -> bool:
+    """Whether a type is, or has within it, an interval of months and years, which Arrow and Parquet do not agree on."""
+    from pyspark.sql.types import ArrayType, CalendarIntervalType, MapType, StructType, YearMonthIntervalType
+
+    if isinstance(kind, StructType):
+        return any(has_interval_of_months(each.dataType) for each in kind.fields)
+    if isinstance(kind, ArrayType):
+        return has_interval_of_months(kind.elementType)
+    if isinstance(kind, MapType):
+        return has_interval_of_months(kind.keyType) or has_interval_of_months(kind.valueType)
+    return isinstance(kind, YearMonthIntervalType | CalendarIntervalType)
 
 
 @dataclass(frozen=True, eq=False)

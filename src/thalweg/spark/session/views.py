@@ -106,4 +106,7 @@ def stored_schema(program: Program, stream: SharedStream) -> StructType:
     for condition in program.conditions:
         if condition.stream == stream.name:
             schema = schema.add(condition.column, BooleanType())
+    for call in program.calls:
+        if call.stream == stream.name:
+            schema = schema.add(call.column, BooleanType())
     return schema

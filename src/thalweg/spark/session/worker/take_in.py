@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from thalweg.spark.filters.worker.judges import Judge
+from thalweg.spark.session.worker.shared_predicates import PredicateCounts, SharedPredicates
 
 REPORT = "report string"  # what the driver is told: a line of JSON for each stream of which rows came
 ROWS_A_GROUP = 100_000  # of a Parquet file
@@ -28,7 +31,18 @@ class StreamIntake:
     stored: tuple[int, ...]  # places of the columns that are written
     conjunctions: tuple[tuple[int, ...], ...]  # places of the columns of which all must be true
     needed_after: int  # a time: no query needs earlier rows
-    late_until: int | None  # a time: earlier rows are written aside, if there is one
+    late_until: int | None = None  # a time: earlier rows are written aside, if there is one
+    predicates: tuple[NamedPredicate, ...] = ()
+    members: tuple[tuple[int, ...], ...] = ()  # of each conjunction, the numbers of its predicates
+
+
+@dataclass(frozen=True)
+class NamedPredicate:
+    """A Python predicate, the column of its answers, and what is known of it."""
+
+    column: str
+    judge: Judge
+    counts: PredicateCounts
 
 
 @dataclass(frozen=True)
@@ -61,6 +75,11 @@ class _Intake:
         self._stream = stream
         self._needed = _RowFile(folder)
         self._late = _RowFile(folder)
+        self._predicates = SharedPredicates(
+            [predicate.judge for predicate in stream.predicates],
+            stream.members,
+            [predicate.counts for predicate in stream.predicates],
+        )
         self._panes: dict[int, np.ndarray] = {}  # by end: all rows, and then those of each conjunction
         self._latest: int | None = None
         self._without_time = 0
@@ -85,15 +104,31 @@ class _Intake:
             for place in {place for places in stream.conjunctions for place in places}
         }
         kept = [_all_true(is_true, places, len(times)) for places in stream.conjunctions]
+        stored = batch.select(list(stream.stored))
+        if stream.predicates:
+            stored = self._decide(batch, stored, times, kept)
         self._count(times, kept)
         is_needed = np.zeros(len(times), bool)
         for mask in kept:
             is_needed |= mask
         is_needed &= times > stream.needed_after
-        stored = batch.select(list(stream.stored))
         self._needed.add(stored, is_needed, times)
         if stream.late_until is not None:
             self._late.add(stored, times <= stream.late_until, times)
+
+    def _decide(
+        self, batch: pa.RecordBatch, stored: pa.RecordBatch, times: np.ndarray, kept: list[np.ndarray]
+    ) -> pa.RecordBatch:
+        """The stored columns with the answers of predicates; rows that they reject are not kept any more."""
+        is_needed = times > self._stream.needed_after
+        undecided = [mask & is_needed for mask in kept]
+        answers = self._predicates.decide(batch.columns, times, undecided)
+        for place, members in enumerate(self._stream.members):
+            if members:  # rows that no query needs are not asked for: they count as rejected
+                kept[place][:] = undecided[place]
+        for predicate, answer in zip(self._stream.predicates, answers, strict=True):
+            stored = stored.append_column(predicate.column, pa.array(answer))
+        return stored
 
     def _count(self, times: np.ndarray, kept: Sequence[np.ndarray]) -> None:
         ends, places = np.unique(-(-times // self._stream.width), return_inverse=True)
@@ -116,6 +151,8 @@ class _Intake:
             "panes": [[end, *counts.tolist()] for end, counts in self._panes.items()],
             "needed": self._needed.report(),
             "late": self._late.report(),
+            "failed": {place: asdict(failed) for place, failed in self._predicates.failed.items()},
+            "predicates": [asdict(counts) for counts in self._predicates.counts],
         }
 
 
