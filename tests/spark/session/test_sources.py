@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def test_intervals_of_months_cannot_be_read(spark: SparkSession, kind: str) -> None:
     stream = SharedStream("A", spark.createDataFrame([], f"ts timestamp, x int, i {kind}"), "ts", 0)
     stream.check_read(["ts", "x"])
-    with pytest.raises(TypeError, match="column 'i' of stream 'A' is of type .*interval.*months instead"):
+    with pytest.raises(TypeError, match=r"column 'i' of stream 'A' is of type .*interval.*months instead"):
         stream.check_read(["x", "i"])
 
 
