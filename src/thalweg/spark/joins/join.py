@@ -16,8 +16,10 @@ from thalweg.ordering import POLICIES
 from thalweg.registry import find
 from thalweg.spark import runs
 from thalweg.spark.folder import folder_for
+from thalweg.spark.joins.condition import parse_on
 from thalweg.spark.joins.explain import JoinRun
-from thalweg.spark.joins.inputs import check_inputs
+from thalweg.spark.joins.inputs import apply_condition, check_inputs
+from thalweg.spark.joins.late import COUNT, LateRows, check_late
 from thalweg.spark.joins.lower import lower, pack_tables, prepare_frames
 from thalweg.spark.joins.plan import (
     JoinPlan,
@@ -28,16 +30,18 @@ from thalweg.spark.joins.plan import (
     is_local,
     suggest_settings,
 )
-from thalweg.spark.joins.query import Output, build_query, choose_casts
-from thalweg.spark.joins.text import parse_on, parse_select
+from thalweg.spark.joins.query import Output, build_query, check_output, choose_casts
+from thalweg.spark.joins.spark_conditions import divide_residuals
+from thalweg.spark.joins.text import microseconds, parse_select
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
     from pyspark.sql import DataFrame
 
+__all__ = ["COUNT", "DELAY", "join"]
+
 DELAY = "1 minute"  # costs state, not speed: results do not wait for the watermark, unless windows are by count
-COUNT = "count"  # late rows, and do not keep them
 
 
 def join(
@@ -102,9 +106,11 @@ def join(
     """
     # The arguments.
     inputs = check_inputs(streams, windows, event_time)
+    late_folder = check_late(late)
     columns = {each.name: each.frame.columns for each in inputs}
     condition = parse_on(on, columns)
     selected = parse_select(select, columns)
+    check_output(output, selected)
     find(planner, PLANNERS, "planner")
     find(policy, POLICIES, "policy")
     find(drift, DETECTORS, "detector")
@@ -114,20 +120,22 @@ def join(
         check_spark(spark)
 
     # The query.
+    inputs = apply_condition(inputs, condition, microseconds(delay, "delay"))
     casts = choose_casts(inputs, condition)
-    query = build_query(inputs, condition, selected, casts, output)
+    conditions = divide_residuals(condition.residuals, inputs, spark)
+    query = build_query(inputs, condition, conditions, selected, casts, output)
 
     # The plan.
     table_names = tuple(each.name for each in inputs if each.is_sent_with_query)
     weights = check_rates(query, rates, table_names)
-    layout = choose_layout(query, weights, cells, spark)
-    frames = prepare_frames(inputs, layout, condition.filters, casts, delay)
-    tables = pack_tables(frames, table_names)
+    texts = [text for _, text in (*condition.filters, *condition.computed)] + [text for text, _ in condition.residuals]
+    layout = choose_layout(query, texts, weights, cells, spark)
+    frames = prepare_frames(inputs, layout, casts)
+    tables = pack_tables(frames, layout, table_names)
     key = runs.new_key()
     folder = folder_for(key, state).url
     splitting, notes = choose_splitting(
         layout,
-        condition.filters,
         tables,
         key=key,
         folder=folder,
@@ -140,9 +148,9 @@ def join(
         folder=folder,
         options={"planner": planner, "policy": policy, "drift": drift},
         rates=weights,
-        filters=condition.filters,
+        result_filters=conditions.in_spark,
         tables=table_names,
-        late=None if os.fspath(late) == COUNT else os.fspath(late),
+        late=LateRows(late_folder, {each.name: each.arrow_types for each in inputs}) if late_folder else None,
         is_streaming=is_streaming,
         splitting=splitting,
         notes=(*suggest_settings(spark, layout.shares.cells, is_streaming=is_streaming), *notes),

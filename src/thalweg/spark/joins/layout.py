@@ -24,6 +24,7 @@ class Layout:
 
     query: JoinQuery
     shares: Shares
+    conditions: tuple[str, ...] = ()  # all conditions of the query but equalities: filters and residuals
 
     @cached_property
     def labels(self) -> tuple[int, ...]:
@@ -43,6 +44,10 @@ class Layout:
             if self.shares.sizes[number] > 1
         }
 
+    def received_columns(self, name: str) -> list[str]:
+        """The columns of an input in the order in which they come from Spark, under names of its own."""
+        return [*self.query.input(name).schema.names, *(f"{HASH_PREFIX}{each}" for each in self.hashed_columns(name))]
+
     def required_columns(self, name: str) -> list[str]:
         """The columns in which a row must have a value to match anything."""
         keys = [column for columns in self.query.key_columns[name].values() for column in columns]
@@ -61,7 +66,7 @@ class Layout:
         yield from split_by_cells(layouts, self.shares, name, self.hashes(name, batch), rows)
 
     def text(self) -> str:
-        """The layout in words, equal if and only if rows go to the same cells and windows are the same."""
+        """The layout in words: equal if and only if rows go to the same cells, and the same of them are results."""
         classes = [sorted(f"{name}.{column}" for name, column in equal) for equal in self.query.equalities]
         return json.dumps(
             {
@@ -71,6 +76,7 @@ class Layout:
                 ],
                 "windows": {each.name: str(each.window) for each in self.query.inputs},
                 "output": self.query.output,
+                "conditions": sorted(self.conditions),
             }
         )
 

@@ -10,6 +10,7 @@ restart sees exactly the state that was committed.
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from collections import Counter
@@ -31,7 +32,6 @@ from thalweg.mjoin.segments import NEW_CHECKPOINT
 from thalweg.sealed import SavedStateError
 from thalweg.spark.joins.arrivals import Arrivals
 from thalweg.spark.joins.cell_owner import CELL_OWNER, CellId, OwnedCell
-from thalweg.spark.joins.late import save_late_rows
 from thalweg.spark.joins.messages import LEDGER, Message, MessageKind, TaskReport
 from thalweg.spark.joins.packing import task_property
 from thalweg.spark.joins.spec import JoinSpec, WindowTooLargeError, sum_counts
@@ -258,7 +258,7 @@ class JoinProcessor(StatefulProcessor):
             for name, rows in late.items():
                 by_input.setdefault(name, []).append(rows)
         late_rows = {name: pa.concat_batches(batches) for name, batches in by_input.items()}
-        save_late_rows(self.spec.plan.late, self.spec.plan.query, late_rows, _file_name(cell))
+        self.spec.plan.late.save(late_rows, _file_name(cell))
 
     def _set_timer(self, before: CellState | None, state: CellState) -> None:
         """Have rows expire when the watermark has moved, whether there is data or not."""
@@ -298,7 +298,12 @@ class JoinProcessor(StatefulProcessor):
             ]
         )
         record = self._split(before.splitting, reports, watermark)
-        state = replace(before, without_key_or_time=counts["without_key_or_time"], splitting=record)
+        state = replace(
+            before,
+            layout=self.spec.layout.text(),
+            without_key_or_time=counts["without_key_or_time"],
+            splitting=record,
+        )
         self._value.update((state.to_bytes(),))
         split = record.describe(self.spec.layout.shares) if record else None
         self.spec.report("ledger", {"at": time.time(), "counts": counts, "split": split})
@@ -328,10 +333,14 @@ class JoinProcessor(StatefulProcessor):
 
 
 def _check_layout(before: str, now: str) -> None:
-    if before != now:
+    """Refuse another layout than that of the state, as far as an earlier version has written it down."""
+    values_before, values = json.loads(before), json.loads(now)
+    changed = [name for name, value in values_before.items() if value != values.get(name)]
+    if changed:
+        said = "; ".join(f"{name} were {values_before[name]} and would be {values.get(name)}" for name in changed)
         raise SavedStateError(
-            f"the checkpoint holds the state of another layout. It was {before} and would be {now}: write the same "
-            f"cells=, rates=, on=, windows= and output= as before, or start with a new checkpoint"
+            f"the checkpoint holds the state of another join: {said}. Write the same cells=, rates=, on=, windows= and "
+            f"output= as before, or start with a new checkpoint"
         )
 
 

@@ -35,8 +35,9 @@ def packer(layout: Layout, name: str, key: str, splitting: Splitting | None = No
 
     def run(batches: Batches) -> Batches:
         task = PackingTask(layout, name, splitting)
+        columns = layout.received_columns(name)
         for batch in _gathered(batches):
-            yield from task.send_rows(batch)
+            yield from task.send_rows(batch.rename_columns(columns))
         yield from task.wake_cells()
         yield from task.send_report()
 
