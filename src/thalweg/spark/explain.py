@@ -38,8 +38,6 @@ def explain(what: Any) -> Explanation:  # noqa: ANN401 - a DataFrame, a streamin
 
     Workers report when a task ends, so a DataFrame that has not run yet shows only its plan.
     """
-    if what is None:
-        raise TypeError("tw.explain takes a DataFrame, a streaming query, a driven stream or a session, not None")
     own = vars(what).get("thalweg_run") if hasattr(what, "__dict__") else None
     found = [own] if own is not None else runs.find(keys_in_plan(what))
     if not found:

@@ -60,6 +60,8 @@ def describe_join(run: JoinRun) -> dict[str, Any]:
         "graph": graph.draw(),
         "streaming": plan.is_streaming,
         "output": query.output,
+        "kind": query.kind,
+        "preserved": list(query.preserved),
         "options": dict(plan.options),
         "inputs": {each.name: _describe_input(plan, each, counts, statistics) for each in query.inputs},
         "cells": layout.shares.cells,
@@ -210,8 +212,10 @@ def _head_lines(description: Description) -> list[str]:
     options = ", ".join(f"{name} {value}" for name, value in description["options"].items())
     first, *graph = description["graph"].splitlines()
     shares = " × ".join(f"{share['size']} by {' = '.join(share['columns'])}" for share in description["shares"])
+    preserved = ", ".join(description["preserved"])
+    kind = f"; {description['kind']} join that preserves {preserved}" if preserved else ""
     lines = [
-        f"join {description['key']}: {first}; {options}; output {description['output']}",
+        f"join {description['key']}: {first}; {options}; output {description['output']}{kind}",
         *graph,
         f"{description['cells']} cells: {shares}; each row is sent {description['replication']:.2f} times on average",
     ]

@@ -135,10 +135,7 @@ def _is_watermarked(field: StructField) -> bool:
 
 
 def apply_condition(inputs: Sequence[JoinInput], condition: Condition, delay: int) -> list[JoinInput]:
-    """The inputs with their watermarks, without the rows that conditions on one input drop, and with computed keys.
-
-    The watermark comes first: rows that a filter drops move it on, too.
-    """
+    """The inputs with their watermarks, without the rows that conditions on one input drop, and with computed keys."""
     return [replace(each, frame=_applied(each, condition, delay)) for each in inputs]
 
 

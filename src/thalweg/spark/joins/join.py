@@ -17,7 +17,9 @@ from thalweg.registry import find
 from thalweg.spark import runs
 from thalweg.spark.folder import folder_for
 from thalweg.spark.joins.condition import parse_on
+from thalweg.spark.joins.event_time import LATEST_TIME, MILLISECOND, choose_result_time
 from thalweg.spark.joins.explain import JoinRun
+from thalweg.spark.joins.how import check_conditions, choose_join_type, keep_preserved_rows, shown_inputs
 from thalweg.spark.joins.inputs import apply_condition, check_inputs
 from thalweg.spark.joins.late import COUNT, LateRows, check_late
 from thalweg.spark.joins.lower import lower, pack_tables, prepare_frames
@@ -50,6 +52,7 @@ def join(
     windows: str | timedelta | Mapping[str, str | timedelta | None],
     event_time: str | Mapping[str, str],
     *,
+    how: str = "inner",
     delay: str | timedelta = DELAY,
     planner: str = "q-aware",
     policy: str = "a-greedy",
@@ -58,6 +61,7 @@ def join(
     select: Sequence[str] | None = None,
     cells: int | None = None,
     rates: Mapping[str, float] | None = None,
+    event_time_of: str | None = LATEST_TIME,
     late: str | os.PathLike[str] = COUNT,
     state: str | os.PathLike[str] | None = None,
 ) -> DataFrame:
@@ -79,6 +83,10 @@ def join(
         one key joins all; None for an input whose rows never expire.
     event_time
         The column of event time, of all streams or of each by name.
+    how
+        ``"inner"``; ``"left"`` or ``"right"``, where rows of the first or the last input without a match of all others
+        are results, too, with NULL for the others; ``"full"`` for both of two inputs; ``"semi"``, the rows of the first
+        input that have a match; ``"anti"``, those that have none.
     delay
         How late rows may come, for streams that have no ``withWatermark`` of their own.
     planner, policy, drift
@@ -95,6 +103,10 @@ def join(
         restarted query keeps its number of cells.
     rates
         Rows a second of each stream, roughly; only their ratios matter, and only where no single key joins all.
+    event_time_of
+        Which time the column ``event_time`` of the result has: ``"latest"``, the latest time of its rows, or that of a
+        stream. The column has a watermark, so that Spark's stateful operators and other joins can follow. None for no
+        such column.
     late
         ``"count"`` counts rows that come after the delay; a folder keeps them there as well, for each stream.
     state
@@ -108,9 +120,11 @@ def join(
     inputs = check_inputs(streams, windows, event_time)
     late_folder = check_late(late)
     columns = {each.name: each.frame.columns for each in inputs}
-    condition = parse_on(on, columns)
-    selected = parse_select(select, columns)
+    join_type = choose_join_type(how, inputs)
+    condition = keep_preserved_rows(parse_on(on, columns), join_type)
+    selected = parse_select(select, columns, shown_inputs(join_type, columns))
     check_output(output, selected)
+    result_time = choose_result_time(event_time_of, inputs, selected, join_type)
     find(planner, PLANNERS, "planner")
     find(policy, POLICIES, "policy")
     find(drift, DETECTORS, "detector")
@@ -120,16 +134,17 @@ def join(
         check_spark(spark)
 
     # The query.
-    inputs = apply_condition(inputs, condition, microseconds(delay, "delay"))
+    inputs = apply_condition(inputs, condition, microseconds(delay, "delay") + result_time.shift * MILLISECOND)
     casts = choose_casts(inputs, condition)
     conditions = divide_residuals(condition.residuals, inputs, spark)
-    query = build_query(inputs, condition, conditions, selected, casts, output)
+    check_conditions(conditions, join_type)
+    query = build_query(inputs, condition, conditions, selected, casts, result_time.streams, join_type, output)
 
     # The plan.
     table_names = tuple(each.name for each in inputs if each.is_sent_with_query)
     weights = check_rates(query, rates, table_names)
     texts = [text for _, text in (*condition.filters, *condition.computed)] + [text for text, _ in condition.residuals]
-    layout = choose_layout(query, texts, weights, cells, spark)
+    layout = choose_layout(query, texts, weights, cells, spark, result_time.shift)
     frames = prepare_frames(inputs, layout, casts)
     tables = pack_tables(frames, layout, table_names)
     key = runs.new_key()

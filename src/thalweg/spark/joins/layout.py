@@ -25,6 +25,7 @@ class Layout:
     query: JoinQuery
     shares: Shares
     conditions: tuple[str, ...] = ()  # all conditions of the query but equalities: filters and residuals
+    watermark_shift: int = 0  # milliseconds by which the watermark of Spark is before that of the join
 
     @cached_property
     def labels(self) -> tuple[int, ...]:
@@ -49,8 +50,10 @@ class Layout:
         return [*self.query.input(name).schema.names, *(f"{HASH_PREFIX}{each}" for each in self.hashed_columns(name))]
 
     def required_columns(self, name: str) -> list[str]:
-        """The columns in which a row must have a value to match anything."""
+        """The columns in which a row must have a value to be in any result."""
         keys = [column for columns in self.query.key_columns[name].values() for column in columns]
+        if name in self.query.preserved and self.query.kind in {"outer", "anti"}:
+            keys = []
         time = self.query.input(name).time
         return list(dict.fromkeys([*keys, *([time] if time else [])]))
 
@@ -77,6 +80,8 @@ class Layout:
                 "windows": {each.name: str(each.window) for each in self.query.inputs},
                 "output": self.query.output,
                 "conditions": sorted(self.conditions),
+                "watermark_shift": self.watermark_shift,
+                "kind": " ".join([self.query.kind, *self.query.preserved]),
             }
         )
 

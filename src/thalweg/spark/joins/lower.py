@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from thalweg.mjoin import CHANGE
+from thalweg.mjoin import CHANGE, EVENT_TIME
 from thalweg.mjoin.pack import pack
 from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.joins.batch import join_at_once
-from thalweg.spark.joins.inputs import JoinInput
+from thalweg.spark.joins.inputs import WATERMARK, JoinInput
 from thalweg.spark.joins.layout import Layout
 from thalweg.spark.joins.messages import LEDGER, MESSAGES
 from thalweg.spark.joins.packing import PAYLOAD, packer, unpacker
@@ -104,19 +104,28 @@ def _joined(plan: JoinPlan, messages: DataFrame, tables: Mapping[str, bytes]) ->
 
 def _unpacked(plan: JoinPlan, inputs: Sequence[JoinInput], results: DataFrame) -> DataFrame:
     """The results as columns of the names and types that the user knows, if Spark's part of the condition holds."""
+    from pyspark.sql import functions as f
     from pyspark.sql.types import ByteType, StructField, StructType
 
     by_name = {each.name: each for each in inputs}
     shown = pa.schema([(alias, by_name[name].arrow_types[column]) for name, column, alias in plan.query.select])
     # Not as text, which has no room for the odd names that fields within a struct may have.
     fields = StructType([StructField(alias, by_name[name].types[column]) for name, column, alias in plan.query.select])
+    times = [by_name[name] for name in plan.query.event_time_of]
+    if times:
+        time = str(times[0].time)
+        shown = shown.append(pa.field(EVENT_TIME, times[0].arrow_types[time]))
+        fields = fields.add(EVENT_TIME, times[0].types[time])
     if plan.query.output == "changelog":
         shown, fields = shown.append(pa.field(CHANGE, pa.int8())), fields.add(CHANGE, ByteType())
     unpacked = results.mapInArrow(unpacker(shown, plan.key), fields)
     for result_filter in plan.result_filters:
         unpacked = unpacked.where(result_filter.sql)
     hidden = {alias for result_filter in plan.result_filters for *_, alias in result_filter.columns}
-    return unpacked.select(*(backticked(name) for name in shown.names if name not in hidden)) if hidden else unpacked
+    columns = {name: f.col(backticked(name)) for name in shown.names if name not in hidden}
+    if times and plan.is_streaming:  # Spark finds the column of event time by this mark; the watermark is the query's
+        columns[EVENT_TIME] = columns[EVENT_TIME].alias(EVENT_TIME, metadata={WATERMARK: 0})
+    return unpacked.select(*columns.values())
 
 
 @contextmanager

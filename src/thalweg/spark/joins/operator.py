@@ -89,7 +89,7 @@ class JoinProcessor(StatefulProcessor):
             for frame in rows
             for kind, name, payload in zip(frame["kind"], frame["input"], frame["payload"], strict=True)
         )
-        watermark = timerValues.getCurrentWatermarkInMs()
+        watermark = self._watermark(timerValues)
         if key[0] == LEDGER:
             self._keep_ledger([TaskReport.from_bytes(message.payload) for message in messages], watermark)
             return iter(())
@@ -102,7 +102,12 @@ class JoinProcessor(StatefulProcessor):
         expiredTimerInfo: Any,  # noqa: ANN401, N803 - Spark's
     ) -> Iterator[pd.DataFrame]:
         """Let rows expire in a cell that gets no new rows."""
-        return self._step(key[0], iter(()), timerValues.getCurrentWatermarkInMs())
+        return self._step(key[0], iter(()), self._watermark(timerValues))
+
+    def _watermark(self, timer_values: Any) -> int:  # noqa: ANN401 - Spark's
+        """The watermark of the join in milliseconds; 0 as long as there is none."""
+        watermark: int = timer_values.getCurrentWatermarkInMs()
+        return watermark + self.spec.layout.watermark_shift if watermark > 0 else 0
 
     def close(self) -> None:
         """Called by Spark when a task ends."""
@@ -262,10 +267,11 @@ class JoinProcessor(StatefulProcessor):
 
     def _set_timer(self, before: CellState | None, state: CellState) -> None:
         """Have rows expire when the watermark has moved, whether there is data or not."""
+        shift = self.spec.layout.watermark_shift  # timers are of Spark's watermark
         if before is not None and before.watermark < state.watermark:
-            self._handle.deleteTimer(before.watermark + 1)
+            self._handle.deleteTimer(max(before.watermark - shift, 0) + 1)
         if state.segments:
-            self._handle.registerTimer(state.watermark + 1)
+            self._handle.registerTimer(max(state.watermark - shift, 0) + 1)
 
     def _report(self, cell: int, state: CellState, owned: OwnedCell, statistics: Statistics) -> None:
         report = {

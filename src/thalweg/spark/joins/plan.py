@@ -75,7 +75,12 @@ def check_rates(query: JoinQuery, rates: Mapping[str, float] | None, tables: Seq
 
 
 def choose_layout(
-    query: JoinQuery, conditions: Sequence[str], rates: Mapping[str, float], cells: int | None, spark: SparkSession
+    query: JoinQuery,
+    conditions: Sequence[str],
+    rates: Mapping[str, float],
+    cells: int | None,
+    spark: SparkSession,
+    watermark_shift: int = 0,
 ) -> Layout:
     """The grid of cells that copies the fewest rows."""
     number = _default_cells(spark) if cells is None else cells
@@ -84,7 +89,7 @@ def choose_layout(
             f"cells is a whole number from 1 to {MOST_CELLS}, not {cells!r}; leave it out for two cells a core"
         )
     placed_by = {name: frozenset(classes) for name, classes in query.key_columns.items()}
-    return Layout(query, choose_shares(placed_by, rates, number), tuple(conditions))
+    return Layout(query, choose_shares(placed_by, rates, number, query.preserved), tuple(conditions), watermark_shift)
 
 
 def choose_splitting(
@@ -101,6 +106,8 @@ def choose_splitting(
     lasts = any(source.time and not isinstance(source.window, TimeWindow) for source in layout.query.inputs)
     if not is_streaming or layout.shares.cells == 1 or lasts:
         return None, ()
+    if layout.query.kind != "inner":  # a preserved row is decided in one cell
+        return None, (f"frequent keys are not split in an {layout.query.kind} join",)
     if not is_shared:
         return None, ("keys that are much more frequent than others are split if state= names a shared folder",)
     if sum(map(len, tables.values())) > MOST_COPIED_BYTES:

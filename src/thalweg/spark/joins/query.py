@@ -11,6 +11,7 @@ from thalweg.joinorder.text import Attribute, classes
 from thalweg.mjoin import CHANGE, Input, JoinQuery, Residual
 from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.joins.condition import Condition
+from thalweg.spark.joins.how import JoinType
 from thalweg.spark.joins.inputs import JoinInput
 from thalweg.spark.joins.residuals import Column
 from thalweg.spark.joins.spark_conditions import ResidualConditions
@@ -80,6 +81,8 @@ def build_query(
     conditions: ResidualConditions,
     select: Sequence[ResultColumn],
     casts: Mapping[Column, str],
+    event_time_of: tuple[str, ...],
+    join_type: JoinType,
     output: Output,
 ) -> JoinQuery:
     """The query, with just the columns that it needs."""
@@ -102,6 +105,9 @@ def build_query(
         ),
         select=results,
         output=output,
+        event_time_of=event_time_of,
+        kind=join_type.kind,
+        preserved=join_type.preserved,
     )
 
 

@@ -40,8 +40,10 @@ SHORT_UNITS = {
 }
 
 
-def parse_select(select: Sequence[str] | None, columns: Columns) -> tuple[ResultColumn, ...]:
-    """The columns of the result.
+def parse_select(
+    select: Sequence[str] | None, columns: Columns, shown: Sequence[str] | None = None
+) -> tuple[ResultColumn, ...]:
+    """The columns of the result; without a selection, all of the inputs that may be shown.
 
     A column without a name of its own is called after its input and column: `R1.size` becomes `R1_size`.
 
@@ -59,7 +61,7 @@ def parse_select(select: Sequence[str] | None, columns: Columns) -> tuple[Result
     if isinstance(select, str):
         raise TypeError(f"select is a list of columns, not a text: write select=[{select!r}]")
     selected: list[ResultColumn] = []
-    for text in _everything(columns) if select is None else select:
+    for text in _everything(shown or tuple(columns)) if select is None else select:
         try:
             expression = sqlglot.parse_one(text, dialect=VerbatimSpark)
         except (SqlglotError, TypeError) as error:
@@ -84,9 +86,9 @@ def parse_select(select: Sequence[str] | None, columns: Columns) -> tuple[Result
     return tuple(selected)
 
 
-def _everything(columns: Columns) -> list[str]:
-    """The text of all columns of all inputs."""
-    return ["`{}`.*".format(name.replace("`", "``")) for name in columns]
+def _everything(names: Sequence[str]) -> list[str]:
+    """The text of all columns of some inputs."""
+    return ["`{}`.*".format(name.replace("`", "``")) for name in names]
 
 
 def _check_aliases(selected: Sequence[ResultColumn]) -> None:
