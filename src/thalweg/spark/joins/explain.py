@@ -76,6 +76,7 @@ def describe_join(run: JoinRun) -> dict[str, Any]:
         "cell_rows": cell_rows,
         "heaviest": max(cell_rows) / _mean(cell_rows) if sum(cell_rows) else None,
         "split": _describe_split(query, reports),
+        "idle": sorted({name for report in cells for name in report.get("idle", [])}),
         "notes": list(plan.notes),
         "cells_found": counts.get("cells", {}),
         "seconds": counts.get("seconds", {}),
@@ -201,6 +202,7 @@ def join_text(description: Description) -> str:
         *_input_lines(description),
         *_result_lines(description),
         *_split_lines(description),
+        *(f"{name} is idle: the watermark of the join goes on without it" for name in description["idle"]),
         *(f"note: {note}" for note in description["notes"]),
         *_switch_lines(description),
     ]

@@ -41,7 +41,13 @@ class JoinInput:
     @property
     def has_watermark(self) -> bool:
         """Whether the user has given it a watermark."""
-        return any(map(_is_watermarked, self.frame.schema.fields))
+        return self.own_delay is not None
+
+    @property
+    def own_delay(self) -> int | None:
+        """The delay in milliseconds that the user has given it with a watermark; None if there is none."""
+        marked = (field for field in self.frame.schema.fields if _is_watermarked(field))
+        return next((int(field.metadata[WATERMARK]) for field in marked), None)
 
     @property
     def arrow_types(self) -> dict[str, pa.DataType]:

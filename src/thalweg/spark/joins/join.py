@@ -20,6 +20,7 @@ from thalweg.spark.joins.condition import parse_on
 from thalweg.spark.joins.event_time import LATEST_TIME, MILLISECOND, choose_result_time
 from thalweg.spark.joins.explain import JoinRun
 from thalweg.spark.joins.how import check_conditions, choose_join_type, keep_preserved_rows, shown_inputs
+from thalweg.spark.joins.idle import choose_idle_rule
 from thalweg.spark.joins.inputs import apply_condition, check_inputs
 from thalweg.spark.joins.late import COUNT, LateRows, check_late
 from thalweg.spark.joins.lower import lower, pack_tables, prepare_frames
@@ -54,6 +55,7 @@ def join(
     *,
     how: str = "inner",
     delay: str | timedelta = DELAY,
+    idle: str | timedelta | None = None,
     planner: str = "q-aware",
     policy: str = "a-greedy",
     drift: str = "bcs",
@@ -89,6 +91,8 @@ def join(
         input that have a match; ``"anti"``, those that have none.
     delay
         How late rows may come, for streams that have no ``withWatermark`` of their own.
+    idle
+        How long a stream may send nothing before the watermark goes on without it; by default it holds the watermark.
     planner, policy, drift
         They choose probe orders: a planner of `thalweg.joinorder`; a policy of `thalweg.ordering` and a detector of
         `thalweg.drift` for star joins.
@@ -134,7 +138,9 @@ def join(
         check_spark(spark)
 
     # The query.
-    inputs = apply_condition(inputs, condition, microseconds(delay, "delay") + result_time.shift * MILLISECOND)
+    delay_of_streams = microseconds(delay, "delay")
+    idle_rule = choose_idle_rule(idle, inputs, delay_of_streams) if is_streaming else None
+    inputs = apply_condition(inputs, condition, delay_of_streams + result_time.shift * MILLISECOND)
     casts = choose_casts(inputs, condition)
     conditions = divide_residuals(condition.residuals, inputs, spark)
     check_conditions(conditions, join_type)
@@ -167,6 +173,7 @@ def join(
         tables=table_names,
         late=LateRows(late_folder, {each.name: each.arrow_types for each in inputs}) if late_folder else None,
         is_streaming=is_streaming,
+        idle_rule=idle_rule,
         splitting=splitting,
         notes=(*suggest_settings(spark, layout.shares.cells, is_streaming=is_streaming), *notes),
     )

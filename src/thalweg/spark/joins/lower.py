@@ -80,8 +80,9 @@ def _prepared(source: JoinInput, layout: Layout, casts: Mapping[tuple[str, str],
 
 def _packed(plan: JoinPlan, frames: Mapping[str, DataFrame]) -> DataFrame:
     """The messages of all inputs that are not sent with the query."""
+    tells_times = plan.idle_rule is not None
     packed = [
-        frame.mapInArrow(packer(plan.layout, name, plan.key, plan.splitting), MESSAGES)
+        frame.mapInArrow(packer(plan.layout, name, plan.key, plan.splitting, tells_times=tells_times), MESSAGES)
         for name, frame in frames.items()
         if name not in plan.tables
     ]

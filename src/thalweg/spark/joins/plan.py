@@ -11,6 +11,7 @@ from thalweg.mjoin import JoinQuery, TimeWindow
 from thalweg.mjoin.shares import choose_shares
 from thalweg.registry import hint
 from thalweg.sealed import short_digest
+from thalweg.spark.joins.idle import IdleRule
 from thalweg.spark.joins.late import LateRows
 from thalweg.spark.joins.layout import Layout
 from thalweg.spark.joins.spark_conditions import ResultFilter
@@ -39,6 +40,7 @@ class JoinPlan:
     tables: tuple[str, ...] = ()  # inputs that are sent with the query
     late: LateRows | None = None  # where late rows are kept
     is_streaming: bool = True
+    idle_rule: IdleRule | None = None  # None where a stream that sends nothing holds the watermark for ever
     splitting: Splitting | None = None  # None where frequent keys are not split
     notes: tuple[str, ...] = ()  # on settings that would make the query faster
 
