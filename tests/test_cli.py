@@ -67,7 +67,14 @@ def test_explain_a_query_names_what_is_not_part_of_the_join() -> None:
     code, output = run("explain", "SELECT * FROM R1 JOIN R2 ON R1.pid = R2.pid WHERE R1.port < 1024")
     assert code == 0, output
     assert "linear join of 2 streams" in output
-    assert "Not part of the join: R1.port < 1024." in output
+    assert "Not part of the order: R1.port < 1024." in output
+
+
+def test_explain_takes_the_conditions_of_tw_join() -> None:
+    code, output = run("explain", "A.`id.orig_h` = B.host AND lower(B.user) = C.user AND A.x < B.y + 1.5")
+    assert code == 0, output
+    assert "linear join of 3 streams" in output
+    assert "Not part of the order: A.x < B.y + 1.5." in output
 
 
 def test_explain_a_file_and_write_what_was_found(tmp_path: Path) -> None:
@@ -94,6 +101,9 @@ def test_explain_a_file_and_write_what_was_found(tmp_path: Path) -> None:
         ([NATURAL, "--measure", "bytes"], "pairs, tuples, indexed"),
         ([NATURAL, "--equalities", "all"], "written, reduced, closed"),
         ([NATURAL, "--picture", "join.gif"], "svg or png"),
+        (["A.k = B.k AND C.k = D.k"], "no equality connects A, B and C, D"),
+        (["A.k < B.k"], "joins nothing: no equality is between two streams"),
+        ([NATURAL, "--json", "no/such/folder/a.json"], "there is no folder no/such/folder for a.json"),
         (["nowhere.toml"], "nowhere.toml cannot be read"),
         (["nowhere.toml", "--rate", "R1=5"], "into nowhere.toml"),
     ],

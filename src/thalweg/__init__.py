@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from thalweg.spark.filters.stream import stream
     from thalweg.spark.filters.where import condition, reset, where
     from thalweg.spark.filters.worker.judges import PredicateError
+    from thalweg.spark.joins.configure import configure
     from thalweg.spark.joins.join import join
     from thalweg.spark.metrics import Metrics
     from thalweg.spark.session.session import Session
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _HOMES = {  # where each name lives; imported when it is first used, so that the optimizer alone needs no Spark
     "Explanation": "thalweg.spark.explain",
     "explain": "thalweg.spark.explain",
+    "configure": "thalweg.spark.joins.configure",
     "join": "thalweg.spark.joins.join",
     "PredicateError": "thalweg.spark.filters.worker.judges",
     "Metrics": "thalweg.spark.metrics",
@@ -46,6 +48,7 @@ __all__ = [
     "Session",
     "any_of",
     "condition",
+    "configure",
     "explain",
     "expr",
     "join",

@@ -123,6 +123,12 @@ def explain(
         else:
             condition, filters = join_condition(what)
             graph = graph_of_text(condition, rate or (), window or (), selectivity or (), equalities or "closed")
+        if not graph.connected:
+            parts = " and ".join(", ".join(names) for names in graph.components)
+            raise typer.BadParameter(f"no equality connects {parts}; add the missing equalities")
+        for file in (picture, json_file):
+            if file is not None and not file.parent.is_dir():
+                raise typer.BadParameter(f"there is no folder {file.parent} for {file.name}; make it first")
         explanation = explain_join(graph, measure, find_planner(planner))
         image = None if picture is None else draw_picture(graph, picture.suffix.removeprefix("."))
     except ValueError as error:
@@ -130,7 +136,7 @@ def explain(
     _show_join(explanation)
     if filters:
         messages.print(
-            f"Not part of the join: {', '.join(filters)}. Give the rates of the rows that remain.", highlight=False
+            f"Not part of the order: {', '.join(filters)}. Give the rates of the rows that remain.", highlight=False
         )
     if picture is not None and image is not None:
         write_atomically(picture, image)

@@ -134,19 +134,27 @@ def test_a_query_holds_a_condition() -> None:
     assert join_condition("A.k = B.k") == ("A.k = B.k", ())
 
 
+def test_a_condition_holds_all_that_tw_join_takes() -> None:
+    condition = "A.`id.orig_h` = B.k AND A.k + 1 = B.`a``b` AND A.x < B.y AND A.x > 5 AND A.x + B.y = C.z AND B.k = C.k"
+    equalities, others = join_condition(condition)
+    assert equalities == "A.`id.orig_h` = B.k AND A.`k + 1` = B.`a``b` AND B.k = C.k"
+    assert others == ("A.x < B.y", "A.x > 5", "A.x + B.y = C.z")
+    assert " AND ".join(map(str, parse_condition(equalities))) == equalities
+
+
 @pytest.mark.parametrize(
     ("query", "message"),
     [
         ("SELECT * FROM", "does not parse; write it like"),
         ("SELECT FROM WHERE", "does not parse|joins nothing"),
         ("SELECT * FROM A JOIN B ON A.k = B.k; SELECT 1", "joins nothing"),
-        ("SELECT * FROM A, B", "joins nothing; write it like"),
+        ("SELECT * FROM A, B", "joins nothing: .* write a query like"),
         ("SELECT * FROM A LEFT JOIN B ON A.k = B.k", "'LEFT JOIN B ON A.k = B.k' is not understood; write"),
         ("SELECT * FROM A JOIN B USING (k)", "is not understood"),
         ("SELECT * FROM A NATURAL JOIN B", "is not understood"),
         ("SELECT * FROM (SELECT * FROM A) JOIN B ON A.k = B.k", "is not understood"),
-        ("SELECT * FROM A JOIN B ON A.k < B.k", "'A.k < B.k' is no equality of two attributes"),
-        ("SELECT * FROM A JOIN B ON A.k = B.k OR A.l = B.l", "is no equality of two attributes"),
+        ("SELECT * FROM A JOIN B ON A.k < B.k", "joins nothing: no equality is between two streams"),
+        ("SELECT * FROM A JOIN B ON A.k = B.k OR A.l = B.l", "joins nothing: no equality"),
         ("SELECT * FROM A JOIN B ON A.k = k", "of which stream is 'k'"),
         ("SELECT * FROM A JOIN B ON A.k = C.k", "of which stream is 'C.k'. The query is FROM A, B"),
     ],

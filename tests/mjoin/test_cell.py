@@ -214,8 +214,8 @@ class Oracle:
             self.history[name] = pa.concat_tables([self.history[name], pa.Table.from_batches([rows])])
         return {name: each for name, each in late.items() if each}
 
-    def results(self, *, current: bool = False) -> Counter[tuple[Any, ...]]:
-        """All results, or the results that are current at the watermark; with windows by count, of rows before it."""
+    def conditions(self, *, current: bool = False) -> list[str]:
+        """The conditions for which a combination is a result."""
         released = self.query.has_count_windows
         conditions = [
             f"{first[0]}.{first[1]} = {other[0]}.{other[1]}"
@@ -240,6 +240,11 @@ class Oracle:
         for residual in self.query.residuals:
             (left, column), (right, other) = residual.columns
             conditions.append(f"{left}.{column} <= {right}.{other}")
+        return conditions
+
+    def results(self, *, current: bool = False) -> Counter[tuple[Any, ...]]:
+        """All results, or the results that are current at the watermark; with windows by count, of rows before it."""
+        conditions = self.conditions(current=current)
         selected = ", ".join(f"{name}.{column} AS {alias}" for name, column, alias in self.query.select)
         text = f"SELECT {selected} FROM {', '.join(self.query.names)} WHERE {' AND '.join(conditions)}"  # noqa: S608
         for name, rows in self.history.items():

@@ -103,7 +103,7 @@ class JoinGraph:
         if twice:
             raise ValueError(f"each stream needs a name of its own; {', '.join(twice)} appears more than once")
         if len(self.streams) > 1 and not self.predicates:
-            raise ValueError("there are no join predicates; give at least one predicate, with its selectivity")
+            raise ValueError("there are no join predicates; give at least one predicate")
         for predicate in self.predicates:
             for name in (predicate.left, predicate.right):
                 self.position(name)
@@ -202,7 +202,19 @@ class JoinGraph:
     @cached_property
     def connected(self) -> bool:
         """Whether predicates connect all streams, so that no order needs a Cartesian product."""
-        return sum(parent < 0 for _, parent, _ in self._walk()) == 1
+        return len(self.components) == 1
+
+    @cached_property
+    def components(self) -> tuple[tuple[str, ...], ...]:
+        """The streams that predicates connect with each other: all of them, if the join is connected."""
+        found: list[tuple[str, ...]] = []
+        for _, parent, stream in self._walk():
+            name = self.names[stream]
+            if parent < 0:
+                found.append((name,))
+            else:
+                found[-1] += (name,)
+        return tuple(found)
 
     @cached_property
     def shape(self) -> GraphShape:

@@ -8,6 +8,7 @@ orders to choose from). Knows no rates and no selectivities.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from itertools import combinations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = '"R1.pid = R2.pid AND R2.pid = R3.pid"'
 QUERY = '"SELECT * FROM R1 JOIN R2 ON R1.pid = R2.pid JOIN R3 ON R2.ip = R3.ip"'
+PLAIN_NAME = re.compile(r"\w+")
 
 
 class Equalities(StrEnum):
@@ -35,7 +37,7 @@ class Attribute(NamedTuple):
     name: str
 
     def __str__(self) -> str:
-        return f"{self.stream}.{self.name}"
+        return f"{_quoted(self.stream)}.{_quoted(self.name)}"
 
 
 class Equality(NamedTuple):
@@ -51,55 +53,83 @@ class Equality(NamedTuple):
 def parse_condition(text: str) -> tuple[Equality, ...]:
     """The equalities of a conjunction, as written but for repetitions.
 
-    >>> [str(equality) for equality in parse_condition("R2.pid = R1.pid AND (R2.ip = R3.source)")]
-    ['R1.pid = R2.pid', 'R2.ip = R3.source']
+    >>> [str(equality) for equality in parse_condition("R2.pid = R1.pid AND (R2.`ip.to` = lower(R3.source))")]
+    ['R1.pid = R2.pid', 'R2.`ip.to` = R3.`lower(source)`']
     """
-    import sqlglot
-    from sqlglot import expressions
-    from sqlglot.errors import SqlglotError
-
-    try:
-        condition = sqlglot.parse_one(text, into=expressions.Condition)
-    except SqlglotError as error:
-        raise ValueError(f"the join condition {text!r} does not parse; write equalities like {EXAMPLE}") from error
-    return tuple(dict.fromkeys(_equality(conjunct) for conjunct in _conjuncts(condition)))
+    return tuple(dict.fromkeys(_equality(conjunct) for conjunct in conjuncts(_parsed_condition(text))))
 
 
 def join_condition(query: str) -> tuple[str, tuple[str, ...]]:
-    """The join condition of a query, and its conditions on single streams. A mere condition is returned as it is.
+    """The equalities of a query, or of a condition, between its streams; and its other conditions.
 
     >>> join_condition("SELECT * FROM R1 JOIN R2 ON R1.pid = R2.pid, R3 AS c WHERE c.ip = R2.ip AND c.port < 1024")
     ('R1.pid = R2.pid AND R2.ip = c.ip', ('c.port < 1024',))
+    >>> join_condition("R1.pid = R2.pid AND R1.size < R2.size * 2")
+    ('R1.pid = R2.pid', ('R1.size < R2.size * 2',))
     """
+    from sqlglot import expressions
+
+    from thalweg.sql.dialect import readable
+
+    is_query = query.lstrip().upper().startswith("SELECT ")
+    select = _parsed_query(query) if is_query else None
+    clauses = [_parsed_condition(query)] if select is None else _clauses(select)
+    equalities, others = [], []
+    for conjunct in (each for clause in clauses for each in conjuncts(clause)):
+        if is_between_streams(conjunct) or (select is None and is_equality_of_columns(conjunct)):
+            equalities.append(_equality(conjunct))
+        else:
+            others.append(readable(conjunct))
+    if not equalities:
+        example = f"a query like {QUERY}" if is_query else f"equalities like {EXAMPLE}"
+        raise ValueError(f"{query!r} joins nothing: no equality is between two streams; write {example}")
+    if select is not None:
+        streams = {table.alias_or_name for table in select.find_all(expressions.Table)}
+        for attribute in (each for equality in equalities for each in equality):
+            if attribute.stream not in streams:
+                raise ValueError(
+                    f"of which stream is {str(attribute)!r}? The query is FROM {', '.join(sorted(streams))}"
+                )
+    return " AND ".join(map(str, equalities)), tuple(others)
+
+
+def _parsed_condition(text: str) -> Expr:
     import sqlglot
     from sqlglot import expressions
     from sqlglot.errors import SqlglotError
 
-    if not query.lstrip().upper().startswith("SELECT "):
-        return query, ()
+    from thalweg.sql.dialect import VerbatimSpark
+
     try:
-        select = sqlglot.parse_one(query)
+        return sqlglot.parse_one(text, dialect=VerbatimSpark, into=expressions.Condition)
     except SqlglotError as error:
-        raise ValueError(f"the query {query!r} does not parse; write it like {QUERY}") from error
+        raise ValueError(f"the join condition {text!r} does not parse; write equalities like {EXAMPLE}") from error
+
+
+def _parsed_query(text: str) -> Expr:
+    import sqlglot
+    from sqlglot.errors import SqlglotError
+
+    from thalweg.sql.dialect import VerbatimSpark
+
+    try:
+        return sqlglot.parse_one(text, dialect=VerbatimSpark)
+    except SqlglotError as error:
+        raise ValueError(f"the query {text!r} does not parse; write it like {QUERY}") from error
+
+
+def _clauses(select: Expr) -> list[Expr]:
+    """The conditions of a query: those of its joins, and of WHERE."""
+    from sqlglot import expressions
+
+    from thalweg.sql.dialect import readable
+
     joins = select.args.get("joins") or []
     for source in (*joins, *select.find_all(expressions.Subquery)):
         if isinstance(source, expressions.Subquery) or source.side or source.method or source.args.get("using"):
-            raise ValueError(f"{source.sql()!r} is not understood; write a query like {QUERY}")
+            raise ValueError(f"{readable(source)!r} is not understood; write a query like {QUERY}")
     where = select.args.get("where")
-    clauses = [*(join.args["on"] for join in joins if join.args.get("on")), *([where.this] if where else [])]
-    equalities, filters = [], []
-    for conjunct in (each for clause in clauses for each in _conjuncts(clause)):
-        if len({column.table for column in conjunct.find_all(expressions.Column)}) > 1:
-            equalities.append(_equality(conjunct))
-        else:
-            filters.append(conjunct.sql())
-    if not equalities:
-        raise ValueError(f"the query {query!r} joins nothing; write it like {QUERY}")
-    streams = {table.alias_or_name for table in select.find_all(expressions.Table)}
-    for attribute in (each for equality in equalities for each in equality):
-        if attribute.stream not in streams:
-            raise ValueError(f"of which stream is {str(attribute)!r}? The query is FROM {', '.join(sorted(streams))}")
-    return " AND ".join(map(str, equalities)), tuple(filters)
+    return [*(join.args["on"] for join in joins if join.args.get("on")), *([where.this] if where else [])]
 
 
 def reduced(equalities: Iterable[Equality]) -> tuple[Equality, ...]:
@@ -159,7 +189,7 @@ def chosen(equalities: Iterable[Equality], which: Equalities | str) -> tuple[Equ
             return closed(equalities)
 
 
-def _conjuncts(condition: Expr) -> Iterator[Expr]:
+def conjuncts(condition: Expr) -> Iterator[Expr]:
     """The parts of a conjunction, as written."""
     from sqlglot import expressions
 
@@ -174,14 +204,61 @@ def _conjuncts(condition: Expr) -> Iterator[Expr]:
             yield part
 
 
-def _equality(expression: Expr) -> Equality:
+def key_of(expression: Expr) -> Attribute:
+    """The attribute that a side of an equality is; an expression of one stream's columns is called by its text."""
+    from sqlglot.expressions import Column
+
+    from thalweg.sql.dialect import readable
+
+    expression = expression.unnest()
+    if not isinstance(expression, Column):
+        streams = _streams_in(expression)
+        if len(streams) != 1:
+            raise ValueError(f"{readable(expression)!r} is no attribute of a stream; write it like 'R1.pid'")
+        expression = expression.copy()
+        for column in expression.find_all(Column):
+            column.set("table", None)
+        return Attribute(streams.pop(), readable(expression))
+    if not expression.table:
+        raise ValueError(f"of which stream is {expression.name!r}? Write it like 'R1.{expression.name}'")
+    return Attribute(expression.table, expression.name)
+
+
+def is_between_streams(expression: Expr) -> bool:
+    """Whether an expression is an equality of a value of one stream and a value of another."""
     from sqlglot.expressions import EQ
 
     if not isinstance(expression, EQ):
+        return False
+    left, right = _streams_in(expression.this), _streams_in(expression.expression)
+    return len(left) == len(right) == 1 and left != right
+
+
+def is_equality_of_columns(expression: Expr) -> bool:
+    """Whether an expression is an equality of two columns."""
+    from sqlglot.expressions import EQ, Column
+
+    sides = (expression.this, expression.expression) if isinstance(expression, EQ) else ()
+    return bool(sides) and all(isinstance(side, Column) for side in sides)
+
+
+def _streams_in(expression: Expr) -> set[str]:
+    """The streams whose columns are in an expression; the empty text for columns that name no stream."""
+    from sqlglot.expressions import Column
+
+    return {column.table for column in expression.find_all(Column)}
+
+
+def _equality(expression: Expr) -> Equality:
+    from sqlglot.expressions import EQ
+
+    from thalweg.sql.dialect import readable
+
+    if not isinstance(expression, EQ):
         raise ValueError(  # noqa: TRY004 - it is the text that is wrong
-            f"{expression.sql()!r} is no equality of two attributes; write equalities like {EXAMPLE}"
+            f"{readable(expression)!r} is no equality of two attributes; write equalities like {EXAMPLE}"
         )
-    first, second = sorted((_attribute(expression.this), _attribute(expression.expression)))
+    first, second = sorted((key_of(expression.this), key_of(expression.expression)))
     if first.stream == second.stream:
         raise ValueError(
             f"'{first} = {second}' compares {first.stream} with itself; a self-join needs an alias for each use of "
@@ -190,13 +267,6 @@ def _equality(expression: Expr) -> Equality:
     return Equality(first, second)
 
 
-def _attribute(expression: Expr) -> Attribute:
-    from sqlglot.expressions import Column
-
-    if not isinstance(expression, Column):
-        raise ValueError(  # noqa: TRY004 - it is the text that is wrong
-            f"{expression.sql()!r} is no attribute of a stream; write it like 'R1.pid'"
-        )
-    if not expression.table:
-        raise ValueError(f"of which stream is {expression.name!r}? Write it like 'R1.{expression.name}'")
-    return Attribute(expression.table, expression.name)
+def _quoted(name: str) -> str:
+    """A name as Spark reads it: in backticks, if it is not a plain name."""
+    return name if PLAIN_NAME.fullmatch(name) else "`{}`".format(name.replace("`", "``"))

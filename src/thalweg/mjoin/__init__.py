@@ -7,12 +7,13 @@ q-aware-join-ordering-2009, section 2)
 from __future__ import annotations
 
 from thalweg.mjoin.cell import Cell, Statistics, Step
-from thalweg.mjoin.query import CHANGE, CountWindow, Input, JoinQuery, Residual, TimeWindow
+from thalweg.mjoin.query import CHANGE, EVENT_TIME, CountWindow, Input, JoinQuery, Residual, TimeWindow
 from thalweg.mjoin.window import BEGINNING
 
 __all__ = [
     "BEGINNING",
     "CHANGE",
+    "EVENT_TIME",
     "Cell",
     "CountWindow",
     "Input",

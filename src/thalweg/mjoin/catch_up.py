@@ -29,11 +29,12 @@ def catch_up(cell: Cell, present: Collection[int], missing: Mapping[int, bytes],
     watermark
         The watermark of the state.
     """
-    for window in cell.windows.values():
+    for name, window in cell.windows.items():
+        kept_from = BEGINNING if watermark is None else watermark - cell.query.retention[name]
         for segment in window.segments:
             # A segment that expired in a step which Spark has lost is not present, either: it is missing now.
             if segment.number not in present:
-                _let_go(window, segment, BEGINNING if watermark is None else watermark)
+                _let_go(window, segment, kept_from)
     arrived = []
     for number, data in missing.items():
         name, rows = unpack_segment(cell.query, data)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import reduce
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -24,6 +25,7 @@ from thalweg.mjoin.adaptation import Adaptation, DropProbes, Switch
 from thalweg.mjoin.counting import count_deadlines
 from thalweg.mjoin.keys import equal, is_exact
 from thalweg.mjoin.marks import ELSEWHERE, all_meet_here, mark, marks_of, meet_here, unmarked
+from thalweg.mjoin.preserved import PreservedRows
 from thalweg.mjoin.probing import Prober
 from thalweg.mjoin.query import CountWindow, JoinQuery
 from thalweg.mjoin.segments import pack_segment, unpack_segment
@@ -84,6 +86,7 @@ class OpenStep:
     late: dict[str, pa.RecordBatch] = field(default_factory=dict)
     added: dict[int, bytes] = field(default_factory=dict)
     removed: list[int] = field(default_factory=list)
+    unmatchable: dict[str, list[pa.RecordBatch]] = field(default_factory=dict)  # new rows that can match nothing
 
 
 class ResultChange(NamedTuple):
@@ -153,6 +156,7 @@ class Cell:
         self._waiting: dict[str, WaitingRows] = {}
         self._part_rows = FIRST_PART  # results to give at once
         self._prober = Prober(query, self.windows)
+        self._preserved = PreservedRows(query, self._prober, self._with_equal_keys)
         self._adaptation = Adaptation(query, self._prober, planner, policy, drift, orders, drop_probing)
 
     @classmethod
@@ -208,10 +212,61 @@ class Cell:
         step = self._begin(watermark)
         new = self._accept(arrivals, step)
         deadlines = {name: self._deadlines(name, rows) for name, rows in new.items()}
-        rest = yield from self._full_parts(self._changes(new, deadlines, step), step.statistics)
-        last = self._part(rest, step.statistics)
+        if self.query.kind in {"outer", "anti"}:
+            yield from self._unmatched_parts(step)
+        if self.query.kind in {"semi", "anti"}:
+            yield from self._preserved_parts(new, deadlines, step)
+            last = self._part([], step.statistics)
+        else:
+            rest = yield from self._full_parts(self._changes(new, deadlines, step), step.statistics)
+            last = self._part(rest, step.statistics)
         self._finish({name: rows.num_rows for name, rows in new.items()}, step)
         yield replace(last, late=step.late, added=step.added, removed=tuple(step.removed))
+
+    def end(self) -> Iterator[Step]:
+        """All rows have come, and none is late: the results of preserved rows that have no match."""
+        if self.query.kind in {"outer", "anti"}:
+            for name in self.query.preserved:
+                window = self.windows[name]
+                yield from self._unmatched_rows(name, np.arange(window.start, window.end), Statistics())
+
+    def _unmatched_parts(self, step: OpenStep) -> Iterator[Step]:
+        """The results of preserved rows that leave without a match, and of new rows that can have none."""
+        for name in self.query.preserved:
+            leaving = self.windows[name].expired(step.before, step.now)
+            yield from self._unmatched_rows(name, leaving, step.statistics)
+            for rows in step.unmatchable.get(name, []):
+                yield self._rows_part(name, rows, step.statistics)
+
+    def _unmatched_rows(self, name: str, rows: Integers, statistics: Statistics) -> Iterator[Step]:
+        unmatched = self._preserved.unmatched(self._adaptation.plan(name), rows)
+        for start in range(0, unmatched.size, MOST_PART):
+            yield self._rows_part(name, self.windows[name].rows(unmatched[start : start + MOST_PART]), statistics)
+
+    def _preserved_parts(
+        self, new: Mapping[str, pa.RecordBatch], deadlines: Mapping[str, Integers], step: OpenStep
+    ) -> Iterator[Step]:
+        """Take in new rows; in a semi join, the results of preserved rows that get their first match."""
+        (preserved,) = self.query.preserved
+        floors = self._floors(step.now)
+        for name, rows in new.items():
+            if not rows.num_rows:
+                continue
+            segment = self._append(name, rows, step, deadlines[name])
+            if self.query.kind == "anti":
+                continue
+            changes = self._enter(name, segment, floors, step.statistics)
+            matched = [self._preserved.matched(preserved, change.rows) for change in changes]
+            if matched:
+                candidates = np.unique(np.concatenate(matched))
+                plan = self._adaptation.plan(preserved)
+                first = self._preserved.first_matched(plan, candidates, segment, name)
+                yield self._rows_part(preserved, self.windows[preserved].rows(first), step.statistics)
+
+    def _rows_part(self, name: str, rows: pa.RecordBatch, statistics: Statistics) -> Step:
+        """A part of a step with rows of one input as results."""
+        statistics.results += rows.num_rows
+        return Step(self._preserved.result(name, rows), {}, {}, (), statistics)
 
     def _begin(self, watermark: int | None) -> OpenStep:
         """Move the watermark."""
@@ -255,9 +310,10 @@ class Cell:
                 step.late[name] = rows.filter(pa.array(is_late))
                 rows = rows.filter(pa.array(~is_late))
                 step.statistics.late[name] = step.late[name].num_rows
-        kept = window.matchable(rows)
+        kept, others = window.divide(rows)
         if kept.num_rows < rows.num_rows:
             step.statistics.keyless[name] = rows.num_rows - kept.num_rows
+            step.unmatchable[name] = [each for each in others if each.num_rows]
         return mark(kept, marks_of(kept) & ~ELSEWHERE)
 
     def _release(self, name: str, new: pa.RecordBatch | None, watermark: int, step: OpenStep) -> pa.RecordBatch | None:
@@ -364,6 +420,9 @@ class Cell:
             if chosen is not None:
                 rows, signs = {name: numbers[chosen] for name, numbers in rows.items()}, signs[chosen]
         columns = [self.windows[name].take(rows[name], column) for name, column, _ in query.select]
+        if query.event_time_of:
+            times = [self.windows[name].ring("times", rows[name]) for name in query.event_time_of]
+            columns.append(pa.array(reduce(np.maximum, times)))
         if query.output == "changelog":
             columns.append(pa.array(signs))
         return pa.record_batch(columns, schema=query.result_schema)
@@ -406,8 +465,9 @@ class Cell:
     def _prune(self, step: OpenStep) -> None:
         """Let expired rows go, and keep segments few."""
         for name, window in self.windows.items():
-            step.removed += window.expire(step.now)
-            gone, rows = window.clear_out(step.now)
+            kept_from = step.now - self.query.retention[name]
+            step.removed += window.expire(kept_from)
+            gone, rows = window.clear_out(kept_from)
             step.removed += gone
             if rows is not None and rows.num_rows:
                 self._append(name, rows, step)

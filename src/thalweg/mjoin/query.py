@@ -20,8 +20,10 @@ from thalweg.sealed import short_digest
 
 LONGEST = 1 << 60  # microseconds of a window: some 36,000 years
 CHANGE = "change"  # the column of a changelog that is 1 or -1
+EVENT_TIME = "event_time"  # the column of a result's own time
 Key = tuple[int, ...]  # the numbers of some classes of equal columns, ascending
 Pair = tuple[str, str]  # two inputs, in the order of the query
+JoinKind = Literal["inner", "outer", "semi", "anti"]
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,9 @@ class JoinQuery:
     residuals: tuple[Residual, ...] = ()
     select: tuple[tuple[str, str, str], ...] = ()  # input, column, name in the result
     output: Literal["append", "changelog"] = "append"
+    event_time_of: tuple[str, ...] = ()  # the inputs whose latest time is that of a result; none for no such column
+    kind: JoinKind = "inner"
+    preserved: tuple[str, ...] = ()  # inputs whose rows count one by one, matched or not, if the join is not inner
 
     def __post_init__(self) -> None:
         if len(self.inputs) < 2:  # noqa: PLR2004 - a join has two sides
@@ -128,6 +133,10 @@ class JoinQuery:
             raise ValueError(f"the output is 'append' or 'changelog', not {self.output!r}")
         if not self.select:
             raise ValueError("select at least one column: (input, column, name in the result)")
+        self._check_preserved()
+        for name in self.event_time_of:
+            if self.input(name).time is None:
+                raise ValueError(f"{name} has no time that could be the time of results; name a stream")
         keys = [column for equal in self.equalities for column in equal]
         selected = [(name, column) for name, column, _ in self.select]
         compared = [column for residual in self.residuals for column in residual.columns]
@@ -147,6 +156,42 @@ class JoinQuery:
                 "a window by count holds rows of one key: all inputs must be streams with one common key; "
                 "use windows by time"
             )
+
+    def _check_preserved(self) -> None:
+        if bool(self.preserved) == (self.kind == "inner"):
+            raise ValueError(
+                f"an {self.kind} join preserves {self.preserved or 'no input'}; only inner joins preserve none"
+            )
+        if self.kind == "inner":
+            return
+        for name in self.preserved:
+            self.input(name)
+        if self.has_count_windows:
+            raise ValueError(f"an {self.kind} join needs windows by time: those by count never tell which rows match")
+        if self.output == "changelog":
+            raise ValueError(f"an {self.kind} join gives its results once each; write output='append'")
+        if len(self.preserved) > 1 and len(self.inputs) > 2:  # noqa: PLR2004 - the two sides
+            raise ValueError(
+                "a full outer join has two inputs; join two at a time, the second join with the first's result"
+            )
+        others = {name for name, *_ in self.select} - set(self.preserved)
+        if self.kind != "outer" and others:
+            raise ValueError(
+                f"{self.kind} joins have the columns of {', '.join(self.preserved)} only, not of "
+                f"{', '.join(sorted(others))}"
+            )
+
+    @cached_property
+    def retention(self) -> dict[str, int]:
+        """How much longer than their windows rows are kept, so that preserved rows that leave find their matches."""
+        return {
+            each.name: max((self._window_length(name) for name in self.preserved if name != each.name), default=0)
+            for each in self.inputs
+        }
+
+    def _window_length(self, name: str) -> int:
+        window = self.input(name).window
+        return window.microseconds if isinstance(window, TimeWindow) else 0
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -192,6 +237,7 @@ class JoinQuery:
     def result_schema(self) -> pa.Schema:
         """The columns of the result."""
         fields = [self.input(name).schema.field(column).with_name(alias) for name, column, alias in self.select]
+        fields += [pa.field(EVENT_TIME, pa.int64())] if self.event_time_of else []
         return pa.schema([*fields, pa.field(CHANGE, pa.int8())] if self.output == "changelog" else fields)
 
     def graph(

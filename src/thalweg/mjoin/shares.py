@@ -8,7 +8,7 @@ one class covers all inputs it takes all cells and nothing is copied. This modul
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -67,7 +67,9 @@ class Shares:
         )
 
 
-def choose_shares(placed_by: Mapping[str, frozenset[int]], rates: Mapping[str, float], cells: int) -> Shares:
+def choose_shares(
+    placed_by: Mapping[str, frozenset[int]], rates: Mapping[str, float], cells: int, single: Collection[str] = ()
+) -> Shares:
     """The grid of so many cells that copies the fewest rows.
 
     Parameters
@@ -78,6 +80,8 @@ def choose_shares(placed_by: Mapping[str, frozenset[int]], rates: Mapping[str, f
         How many rows of each input there are, relative to the others; 0 for inputs that are not sent.
     cells
         The number of cells.
+    single
+        The inputs of which no row may be in several cells.
 
     Examples
     --------
@@ -88,6 +92,8 @@ def choose_shares(placed_by: Mapping[str, frozenset[int]], rates: Mapping[str, f
     (2, 2)
     >>> choose_shares(chain, {"A": 9, "B": 1, "C": 1}, 4).sizes
     (4, 1)
+    >>> choose_shares(chain, {"A": 1, "B": 1, "C": 9}, 4, single=["A"]).sizes
+    (4, 1)
     """
     classes = max((1 + max(numbers, default=-1) for numbers in placed_by.values()), default=0)
 
@@ -95,8 +101,13 @@ def choose_shares(placed_by: Mapping[str, frozenset[int]], rates: Mapping[str, f
         grid = Shares(sizes, placed_by)
         return sum(rates[name] * grid.copies(name) for name in placed_by)
 
+    grids = [
+        sizes
+        for sizes in _factorisations(cells, classes)
+        if all(Shares(sizes, placed_by).copies(name) == 1 for name in single)
+    ]
     # Of grids that send as many rows, the most even grid: a key with few values then still fills its cells.
-    best = min(_factorisations(cells, classes), key=lambda sizes: (sent(sizes), max(sizes), sizes))
+    best = min(grids, key=lambda sizes: (sent(sizes), max(sizes), sizes))
     return Shares(best, dict(placed_by))
 
 

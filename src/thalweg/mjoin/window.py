@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from thalweg.mjoin.index import Index
@@ -94,13 +95,21 @@ class Window:
 
     def matchable(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The rows that can match anything: no key is NULL, and equal columns of the input itself are equal."""
+        return self.divide(rows)[0]
+
+    def divide(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
+        """The rows that can match anything, and the others."""
+        others = []
         for columns in self.query.key_columns[self.input.name].values():
             for column in columns:
                 if rows[column].null_count:
+                    others.append(rows.filter(rows[column].is_null()))
                     rows = rows.filter(rows[column].is_valid())
             for column in columns[1:]:
-                rows = rows.filter(pa.array(equal(rows[columns[0]], rows[column])))
-        return rows
+                same = pa.array(equal(rows[columns[0]], rows[column]))
+                others.append(rows.filter(pc.invert(same)))
+                rows = rows.filter(same)
+        return rows, others
 
     def times(self, rows: pa.RecordBatch) -> Integers:
         """The times of rows; rows of a table are before all others."""

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from itertools import combinations, count, pairwise, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from tests.spark.joins.harness import BATCH_SECONDS, SECOND, START, answer, given, made, run, stream, write
 
 import thalweg as tw
 from thalweg.drift import DETECTORS
@@ -24,93 +22,9 @@ from thalweg.joinorder import PLANNERS
 from thalweg.ordering import POLICIES
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql import Column, DataFrame, SparkSession
 
-SECOND = 1_000_000  # microseconds
-START = 1_000_000_000 * SECOND
-BATCH_SECONDS = 10
 LONG_SECONDS = 90.0  # of a long run
-TOO_SLOW = "Python worker failed to connect back"  # within the ten seconds of Spark: the machine is very busy
-Batches = Mapping[str, Sequence[pa.Table]]
-
-
-def made(names: Sequence[str], batches: int, rows: int, seed: int = 0, keys: int = 6) -> dict[str, list[pa.Table]]:
-    """Random rows with duplicates, NULL keys and times out of order by up to four seconds between batches."""
-    random = np.random.default_rng(seed)
-    found: dict[str, list[pa.Table]] = {}
-    for name in names:
-        for batch in range(batches):
-            times = START + batch * BATCH_SECONDS * SECOND + random.integers(0, 14 * SECOND, rows)
-            found.setdefault(name, []).append(
-                pa.table(
-                    {
-                        "k": pa.array(random.integers(0, keys, rows), mask=random.random(rows) < 0.1),
-                        "l": pa.array(random.integers(0, keys, rows).astype(str)),
-                        "m": pa.array(random.integers(0, keys, rows).astype(np.int32)),
-                        "v": random.integers(0, 1000, rows),
-                        "ts": pa.array(times, pa.timestamp("us", "UTC")),
-                    }
-                )
-            )
-    return found
-
-
-def write(batches: Batches, folder: Path) -> None:
-    """A file for each batch, oldest first for a stream that reads a file at a time."""
-    for name, tables in batches.items():
-        for number, table in enumerate(tables):
-            path = folder / name / f"{number}.parquet"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            parquet.write_table(table, path)
-            os.utime(path, (10**9 + number, 10**9 + number))
-
-
-def stream(spark: SparkSession, folder: Path, name: str, files: int = 1) -> DataFrame:
-    """The files of a folder, so many a micro-batch."""
-    schema = spark.read.parquet(str(folder / name)).schema
-    return spark.readStream.schema(schema).option("maxFilesPerTrigger", files).parquet(str(folder / name))
-
-
-def answer(
-    batches: Batches, on: str, windows: Mapping[str, int | None], *, current_at: int | None = None
-) -> Counter[tuple[Any, ...]]:
-    """The results by the values of `v`, in the order of the names; of the current join, if a watermark is given."""
-    with duckdb.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'")
-        for name, tables in batches.items():
-            connection.register(name, pa.concat_tables(tables))
-        timed = [name for name, window in windows.items() if window is not None]
-        latest = f"greatest({', '.join(f'{name}.ts' for name in timed)}, {timed[0]}.ts)"
-        conditions = [f"{latest} - {name}.ts < INTERVAL {windows[name]} SECONDS" for name in timed]
-        if current_at is not None:
-            conditions += [f"epoch_us({name}.ts) > {current_at - (windows[name] or 0) * SECOND}" for name in timed]
-        values = ", ".join(f"{name}.v" for name in batches)
-        found = connection.execute(
-            f"SELECT {values} FROM {', '.join(batches)} WHERE {on} AND {' AND '.join(conditions)}"  # noqa: S608 - ours
-        ).fetchall()
-    return Counter(found)
-
-
-def given(rows: Sequence[Any], names: Sequence[str]) -> Counter[tuple[Any, ...]]:
-    return Counter(tuple(row[f"{name}_v"] for name in names) for row in rows)
-
-
-def run(joined: DataFrame, folder: Path, tries: int = 2) -> StreamingQuery:
-    """Run a stream to the end of its files into a folder of files."""
-    from pyspark.errors import StreamingQueryException
-
-    writer = joined.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
-    query = writer.trigger(availableNow=True).start(str(folder / "out"))
-    try:
-        query.awaitTermination()
-    except StreamingQueryException as error:
-        if TOO_SLOW not in str(error) or not tries:
-            raise
-        return run(joined, folder, tries - 1)
-    return query
-
-
 CHAIN = "A.k = B.k AND B.l = C.l"
 
 
@@ -202,7 +116,7 @@ def test_late_rows_are_counted_once_and_kept_aside(rocks: SparkSession, tmp_path
     assert given(rocks.read.parquet(str(tmp_path / "out")).collect(), "ABC") == answer(without, CHAIN, windows)
     assert tw.explain(query).to_dict()["joins"][0]["inputs"]["A"]["late"] == 6  # the seventh has no key
     kept = rocks.read.parquet(str(tmp_path / "late" / "A"))
-    assert sorted(kept.columns) == ["k", "ts", "v"]
+    assert kept.dtypes == [("k", "bigint"), ("v", "bigint"), ("ts", "timestamp")]
     assert Counter(row["v"] for row in kept.collect()) == Counter(late["v"].to_pylist()[1:])
 
 
@@ -213,11 +127,11 @@ def test_a_static_table_and_a_restart(rocks: SparkSession, tmp_path: Path) -> No
         write({name: tables[part : part + 2] for name, tables in batches.items()}, tmp_path / folder)
     on, windows = "A.k = B.k AND B.l = T.l AND A.v > T.v", {"A": 8, "B": 8, "T": None}
 
-    def joined(cells: int) -> DataFrame:
+    def joined(cells: int, condition: str = on) -> DataFrame:
         return tw.join(
             {"A": stream(rocks, tmp_path / "in", "A"), "B": stream(rocks, tmp_path / "in", "B"),
              "T": rocks.createDataFrame(table)},
-            on=on,
+            on=condition,
             windows="8 seconds",
             event_time="ts",
             delay="4 seconds",
@@ -230,6 +144,9 @@ def test_a_static_table_and_a_restart(rocks: SparkSession, tmp_path: Path) -> No
     write(batches, tmp_path / "in")
     with pytest.raises(Exception, match="the same cells="):
         run(joined(3), tmp_path)
+    for condition in (f"{on} AND A.v < 990", on.replace("A.v > T.v", "A.v % 2 < T.v")):
+        with pytest.raises(Exception, match=r"conditions were .* and would be .*on="):
+            run(joined(2, condition), tmp_path)
     query = run(joined(2), tmp_path)
     rows = rocks.read.parquet(str(tmp_path / "out")).collect()
     expected = answer(batches | {"T": [table]}, on, windows)
@@ -326,6 +243,17 @@ def test_names_and_columns_of_the_result(rocks: SparkSession) -> None:
     assert json.dumps(about)
 
 
+def column(name: str) -> Callable[[SparkSession], Column]:
+    """A Column of Spark, which needs a session."""
+
+    def made_in(_spark: SparkSession) -> Column:
+        from pyspark.sql import functions as f
+
+        return f.col(name)
+
+    return made_in
+
+
 GOOD: dict[str, Any] = {"on": "a.k = b.k", "windows": "1 minute", "event_time": "ts"}
 
 
@@ -333,13 +261,21 @@ GOOD: dict[str, Any] = {"on": "a.k = b.k", "windows": "1 minute", "event_time": 
     ("changed", "message"),
     [
         ({"on": "a.k = c.k"}, "'c.k' is of no stream in the join.* There are: a, b"),
-        ({"on": "a.key = b.k"}, "a has no column 'key'.*It has: k, s, ts, n"),
+        ({"on": "a.key = b.k"}, "a has no column 'key'.*It has: k, s, ts, n, list"),
         ({"on": "k = b.k"}, "of which stream is 'k'"),
         ({"on": "a.k = a.n"}, "a self-join needs a name for each use"),
         ({"on": "a.k = b.s"}, "a.k is bigint, b.s is string. Cast one"),
-        ({"on": "a.k < b.k"}, "do not connect all inputs|at least one"),
+        ({"on": "a.k < b.k"}, "no equality connects a and b. 'a.k < b.k' is no equality of a value of one input"),
         ({"on": "a.k = b.k AND"}, "does not parse"),
-        ({"on": "a.k = b.k AND a.s LIKE b.s"}, "'a.s LIKE b.s' is not supported between streams"),
+        ({"on": "a.k = b.k AND a.s < b.n"}, r"'a.s < b.n' compares text with a whole number; say how: try_cast\(a.s"),
+        ({"on": "a.k = b.k AND a.ts - b.ts < 5"}, "Spark refuses 'a.ts - b.ts < 5' in on=: .*INTERVAL"),
+        ({"on": "a.k = b.k AND a.n + b.n"}, "Spark refuses 'a.n .* b.n' in on="),
+        ({"on": "a.k = b.k AND rand() < a.n - b.n"}, "has another answer each time"),
+        ({"on": "a.k = b.k AND a.ts < b.ts + (now() - a.ts)"}, "asks for the present time"),
+        ({"on": "a.k = b.k AND a.n = (SELECT 1)"}, "on= has a subquery, '.*'; give its result as an input"),
+        ({"on": "array(a.k) = b.list"}, "the key a.`array.k.` is array<bigint>, and keys are single values"),
+        ({"on": "a.k = b.k AND a.s > 5 + 'x' || a.nope"}, "a has no column 'nope'"),
+        ({"on": "a.k = b.k AND a.s + DATE'2020-01-01' = 5"}, "Spark refuses .* in on="),
         ({"on": "a.k = b.k AND a.x.y = b.k"}, "is a part of a column"),
         ({"windows": None}, "what is the window of a"),
         ({"windows": {"a": "1 minute"}}, "what is the window of b"),
@@ -354,13 +290,25 @@ GOOD: dict[str, Any] = {"on": "a.k = b.k", "windows": "1 minute", "event_time": 
         ({"output": "complete"}, "'append' or 'changelog'"),
         ({"planner": "best"}, "there is no planner 'best'"),
         ({"policy": "best"}, "there is no policy 'best'"),
-        ({"cells": 0}, "cells is a number of 1 or more"),
+        ({"cells": 0}, "cells is a whole number from 1 to 4096, not 0"),
+        ({"cells": 2.5}, "cells is a whole number from 1 to 4096, not 2.5"),
+        ({"cells": True}, "cells is a whole number from 1 to 4096, not True"),
+        ({"cells": 10**6}, "cells is a whole number from 1 to 4096, not 1000000"),
+        ({"output": "changelog", "select": ["a.n AS Change"]}, "a changelog has a column 'change' of its own"),
+        ({"on": None}, "on= is a condition as text, not None; write it like"),
+        ({"on": column("k")}, "on= is a condition as text, not a Column of Spark; write it like"),
+        ({"event_time": ["ts"]}, "event_time is the name of a column, or names by stream, not .'ts'."),
+        ({"windows": "2.7 rows"}, "write a whole number of rows, like '100 rows'"),
+        ({"on": "a.k = b.k OR a.n = b.n"}, "'a.k = b.k OR a.n = b.n' is no equality of a value of one input and"),
+        ({"delay": "-1 minute"}, "delay is '-1 minute'; it cannot be less than 0"),
+        ({"late": "drop"}, "late is 'count', or a folder for late rows; for a folder of that name write './drop'"),
         ({"rates": {"c": 1}}, "rates names 'c'"),
         ({"rates": {"a": 0}}, "the rate of a is a number above 0"),
     ],
 )
 def test_errors_say_what_to_write(spark: SparkSession, changed: dict[str, Any], message: str) -> None:
-    frame = spark.sql("SELECT 1L AS k, 's' AS s, current_timestamp() AS ts, 2L AS n")
+    frame = spark.sql("SELECT 1L AS k, 's' AS s, current_timestamp() AS ts, 2L AS n, array(1L) AS list")
+    changed = {name: value(spark) if callable(value) else value for name, value in changed.items()}
     with pytest.raises((ValueError, TypeError), match=message):
         tw.join({"a": frame, "b": frame}, **GOOD | changed)
 
@@ -369,7 +317,9 @@ def test_errors_of_streams_say_what_to_write(spark: SparkSession) -> None:
     table = spark.sql("SELECT 1L AS value, current_timestamp() AS timestamp, current_timestamp() AS other")
     rate = spark.readStream.format("rate").load()
     good: dict[str, Any] = {"on": "a.value = b.value", "event_time": "timestamp"}
-    with pytest.raises(ValueError, match=r"spark\.conf\.set\('.*providerClass', '.*RocksDB"):
+    with pytest.raises(
+        ValueError, match=r"write tw\.configure\(spark\).*spark\.conf\.set\('.*providerClass', '.*Rocks"
+    ):
         tw.join({"a": rate, "b": rate}, windows="1 minute", **good)
     with pytest.raises(ValueError, match="b is static in a streaming query"):
         tw.join({"a": rate, "b": table}, windows={"a": "1 minute", "b": "1 minute"}, **good)
@@ -378,8 +328,59 @@ def test_errors_of_streams_say_what_to_write(spark: SparkSession) -> None:
         tw.join({"a": marked, "b": rate}, windows="1 minute", **good)
     with pytest.raises(ValueError, match="two or more DataFrames"):
         tw.join({"a": rate}, windows="1 minute", **good)
+    with pytest.raises(TypeError, match=r"tw\.join takes DataFrames by name, not a list"):
+        tw.join([rate, rate], windows="1 minute", **good)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"no tw\.where or tw\.join"):
         tw.explain(table)
+
+
+def test_columns_with_any_names(rocks: SparkSession, tmp_path: Path) -> None:
+    """As in the logs of Zeek; and with a backtick, a dot in the event time, and other cases than the columns have."""
+    names = {"k": "id.orig_h", "l": "a`b", "m": "select", "v": "v", "ts": "conn.ts"}
+    batches = made("AB", 2, 30)
+    renamed = {
+        name: [table.rename_columns([names[column] for column in table.column_names]) for table in tables]
+        for name, tables in batches.items()
+    }
+    write(renamed, tmp_path)
+    joined = tw.join(
+        {name: stream(rocks, tmp_path, name) for name in "AB"},
+        on="a.`id.orig_h` = b.`ID.orig_h` AND A.`a``b` < B.`a``b` AND B.`id.orig_h` > 0 "
+        "AND A.`select` % 2 = B.`select` % 2",
+        windows="8 seconds",
+        event_time="CONN.ts",
+        delay="4 seconds",
+        cells=2,
+    )
+    assert joined.columns[:3] == ["A_id.orig_h", "A_a`b", "A_select"]
+    run(joined, tmp_path)
+    rows = rocks.read.parquet(str(tmp_path / "out")).collect()
+    on = "A.k = B.k AND A.l < B.l AND B.k > 0 AND A.m % 2 = B.m % 2"
+    expected = answer(batches, on, dict.fromkeys("AB", 8))
+    assert expected
+    assert given(rows, "AB") == expected
+
+
+def test_all_of_sql_between_streams_and_expressions_as_keys(rocks: SparkSession, tmp_path: Path) -> None:
+    batches = made("ABC", 2, 40)
+    write(batches, tmp_path)
+    on = (
+        "A.k + 1 = B.k AND upper(B.l) = C.l AND A.m % 2 = (B.m + 1) % 2 AND A.v / 2 < C.v + 100.5 "
+        "AND coalesce(A.l, 'x') || 'a' LIKE '%a' AND CASE WHEN A.v > C.v THEN B.v > 10 ELSE greatest(A.m, C.m) > 0 END"
+    )
+    joined = tw.join(
+        {name: stream(rocks, tmp_path, name) for name in "ABC"},
+        on=on,
+        windows="8 seconds",
+        event_time="ts",
+        delay="4 seconds",
+        cells=2,
+        select=["A.v", "B.v", "C.v"],
+    )
+    run(joined, tmp_path)
+    expected = answer(batches, on, dict.fromkeys("ABC", 8))
+    assert expected
+    assert given(rocks.read.parquet(str(tmp_path / "out")).collect(), "ABC") == expected
 
 
 def pairs_of(shape: str, names: str) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ from math import inf
 
 import pyarrow as pa
 
+from thalweg.mjoin import BEGINNING
 from thalweg.mjoin.layouts import ActiveLayouts
 from thalweg.mjoin.marks import together
 from thalweg.mjoin.pack import unpack
@@ -21,11 +22,12 @@ class Arrivals:
     """The messages to a cell in a micro-batch.
 
     `layouts` are the active layouts by which the latest rows were sent: the layouts in the cell's state, until a
-    message brings others.
+    message brings others. `latest_times` are the latest times of inputs that messages have told.
     """
 
     def __init__(self, layout: Layout, cell: int, layouts: ActiveLayouts, messages: Iterable[Message]) -> None:
         self.layouts = layouts
+        self.latest_times: dict[str, int] = {}
         self._layout, self._cell, self._messages = layout, cell, messages
         self._layouts_before = layouts
 
@@ -39,6 +41,10 @@ class Arrivals:
         for message in self._messages:
             if message.kind == MessageKind.LAYOUTS:
                 self.layouts = ActiveLayouts.from_json(json.loads(message.payload))
+            if message.kind == MessageKind.LATEST_TIME:
+                self.latest_times[message.input] = max(
+                    int(message.payload), self.latest_times.get(message.input, BEGINNING)
+                )
             if message.kind not in {MessageKind.ROWS, MessageKind.UNPLACED_ROWS}:
                 continue
             if waiting and size + len(message.payload) > most:

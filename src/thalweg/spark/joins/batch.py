@@ -41,6 +41,9 @@ def _join_cell(spec: JoinSpec, cell_number: int, messages: pa.Table, taken: Coun
                 yield pack(part.results)
             statistics = part.statistics
         results += statistics.results
+    for part in cell.end():
+        yield pack(part.results)
+        results += part.results.num_rows
     first = {name: number for name, number in taken.items() if spec.layout.shares.is_first(name, cell_number)}
     counts = {"steps": 1, "results": results, "rows": first}
     report = {"cell": cell_number, "at": time.time(), "counts": counts, "statistics": statistics.to_dict()}

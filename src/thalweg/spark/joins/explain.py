@@ -60,6 +60,8 @@ def describe_join(run: JoinRun) -> dict[str, Any]:
         "graph": graph.draw(),
         "streaming": plan.is_streaming,
         "output": query.output,
+        "kind": query.kind,
+        "preserved": list(query.preserved),
         "options": dict(plan.options),
         "inputs": {each.name: _describe_input(plan, each, counts, statistics) for each in query.inputs},
         "cells": layout.shares.cells,
@@ -74,6 +76,7 @@ def describe_join(run: JoinRun) -> dict[str, Any]:
         "cell_rows": cell_rows,
         "heaviest": max(cell_rows) / _mean(cell_rows) if sum(cell_rows) else None,
         "split": _describe_split(query, reports),
+        "idle": sorted({name for report in cells for name in report.get("idle", [])}),
         "notes": list(plan.notes),
         "cells_found": counts.get("cells", {}),
         "seconds": counts.get("seconds", {}),
@@ -199,6 +202,7 @@ def join_text(description: Description) -> str:
         *_input_lines(description),
         *_result_lines(description),
         *_split_lines(description),
+        *(f"{name} is idle: the watermark of the join goes on without it" for name in description["idle"]),
         *(f"note: {note}" for note in description["notes"]),
         *_switch_lines(description),
     ]
@@ -210,8 +214,10 @@ def _head_lines(description: Description) -> list[str]:
     options = ", ".join(f"{name} {value}" for name, value in description["options"].items())
     first, *graph = description["graph"].splitlines()
     shares = " × ".join(f"{share['size']} by {' = '.join(share['columns'])}" for share in description["shares"])
+    preserved = ", ".join(description["preserved"])
+    kind = f"; {description['kind']} join that preserves {preserved}" if preserved else ""
     lines = [
-        f"join {description['key']}: {first}; {options}; output {description['output']}",
+        f"join {description['key']}: {first}; {options}; output {description['output']}{kind}",
         *graph,
         f"{description['cells']} cells: {shares}; each row is sent {description['replication']:.2f} times on average",
     ]

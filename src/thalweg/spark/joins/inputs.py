@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
+from thalweg.joinorder.text import Attribute
 from thalweg.mjoin import CountWindow, TimeWindow
 from thalweg.registry import hint
+from thalweg.spark.filters.conditions import backticked
+from thalweg.spark.joins.condition import Condition
 from thalweg.spark.joins.text import WINDOW_EXAMPLE, parse_window
 
 if TYPE_CHECKING:
@@ -38,7 +41,13 @@ class JoinInput:
     @property
     def has_watermark(self) -> bool:
         """Whether the user has given it a watermark."""
-        return any(map(_is_watermarked, self.frame.schema.fields))
+        return self.own_delay is not None
+
+    @property
+    def own_delay(self) -> int | None:
+        """The delay in milliseconds that the user has given it with a watermark; None if there is none."""
+        marked = (field for field in self.frame.schema.fields if _is_watermarked(field))
+        return next((int(field.metadata[WATERMARK]) for field in marked), None)
 
     @property
     def arrow_types(self) -> dict[str, pa.DataType]:
@@ -48,8 +57,17 @@ class JoinInput:
         return {name: to_arrow_type(kind, timezone="UTC") for name, kind in self.types.items()}
 
 
-def check_inputs(streams: Mapping[str, DataFrame], windows: object, event_time: object) -> list[JoinInput]:
+def check_inputs(streams: object, windows: object, event_time: object) -> list[JoinInput]:
     """The inputs, with their windows and times."""
+    if not isinstance(streams, Mapping):
+        raise TypeError(
+            f"tw.join takes DataFrames by name, not a {type(streams).__name__}: tw.join({{'R1': r1, 'R2': r2}}, on=...)"
+        )
+    if not isinstance(event_time, str | Mapping):
+        raise TypeError(
+            f"event_time is the name of a column, or names by stream, not {event_time!r}: write event_time='ts' or "
+            f"event_time={{'R1': 'ts', 'R2': 'created'}}"
+        )
     if len(streams) < 2:  # noqa: PLR2004 - a join has two sides
         raise ValueError("tw.join takes two or more DataFrames by name: tw.join({'R1': r1, 'R2': r2}, on=...)")
     for name, frame in streams.items():
@@ -92,29 +110,61 @@ def _check_input(name: str, frame: DataFrame, windows: object, event_time: objec
 
 
 def _check_time(name: str, frame: DataFrame, column: object) -> str:
-    """The column of event time of an input."""
+    """The column of event time of an input, as the input spells it."""
     fields = {field.name: field for field in frame.schema.fields}
     if column is None:
         raise ValueError(f"what is the event time of {name}? Write event_time={{'{name}': 'ts', ...}}")
-    if column not in fields:
+    time = next((known for known in fields if str(column) in {known, backticked(known)}), None)
+    time = time or next((known for known in fields if str(column).lower() == known.lower()), None)
+    if time is None:
         raise ValueError(
             f"the event time of {name} is {column!r}, which it does not have{hint(str(column), fields)} Its columns: "
             f"{', '.join(fields)}"
         )
-    kind = fields[str(column)].dataType.simpleString()
+    kind = fields[time].dataType.simpleString()
     if kind not in TIMES:
         raise ValueError(
-            f"the event time {name}.{column} is {kind}; make it a timestamp: "
-            f"frame.withColumn('{column}', col('{column}').cast('timestamp'))"
+            f"the event time {Attribute(name, time)} is {kind}; make it a timestamp: "
+            f"frame.withColumn('{time}', col('{backticked(time)}').cast('timestamp'))"
         )
     marked = [field.name for field in fields.values() if _is_watermarked(field)]
-    if marked and column not in marked:
+    if marked and time not in marked:
         raise ValueError(
-            f"{name} has a watermark on {marked[0]!r}, but its event time is {column!r}: name the same column in "
+            f"{name} has a watermark on {marked[0]!r}, but its event time is {time!r}: name the same column in "
             f"withWatermark and event_time"
         )
-    return str(column)
+    return time
 
 
 def _is_watermarked(field: StructField) -> bool:
     return WATERMARK in (field.metadata or {})
+
+
+def apply_condition(inputs: Sequence[JoinInput], condition: Condition, delay: int) -> list[JoinInput]:
+    """The inputs with their watermarks, without the rows that conditions on one input drop, and with computed keys."""
+    return [replace(each, frame=_applied(each, condition, delay)) for each in inputs]
+
+
+def _applied(source: JoinInput, condition: Condition, delay: int) -> DataFrame:
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import functions as f
+
+    frame = source.frame
+    if frame.isStreaming and source.time and not source.has_watermark:
+        frame = frame.withWatermark(backticked(source.time), f"{delay} microseconds")
+    frame = frame.alias(source.name)
+    text = ""
+    try:
+        for text in (text for name, text in condition.filters if name == source.name):
+            frame = frame.where(text)
+        for key, text in condition.computed:
+            if key.stream == source.name:
+                frame = frame.select("*", f.expr(text).alias(key.name)).alias(source.name)
+    except AnalysisException as error:
+        raise ValueError(f"Spark refuses {text!r} in on=: {first_sentence(error)}") from None
+    return frame
+
+
+def first_sentence(error: Exception) -> str:
+    """An error of Spark, without the plan that follows it."""
+    return str(error).split(";", maxsplit=1)[0].split(" SQLSTATE", maxsplit=1)[0]

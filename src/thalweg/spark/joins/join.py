@@ -16,8 +16,13 @@ from thalweg.ordering import POLICIES
 from thalweg.registry import find
 from thalweg.spark import runs
 from thalweg.spark.folder import folder_for
+from thalweg.spark.joins.condition import parse_on
+from thalweg.spark.joins.event_time import LATEST_TIME, MILLISECOND, choose_result_time
 from thalweg.spark.joins.explain import JoinRun
-from thalweg.spark.joins.inputs import check_inputs
+from thalweg.spark.joins.how import check_conditions, choose_join_type, keep_preserved_rows, shown_inputs
+from thalweg.spark.joins.idle import choose_idle_rule
+from thalweg.spark.joins.inputs import apply_condition, check_inputs
+from thalweg.spark.joins.late import COUNT, LateRows, check_late
 from thalweg.spark.joins.lower import lower, pack_tables, prepare_frames
 from thalweg.spark.joins.plan import (
     JoinPlan,
@@ -28,16 +33,18 @@ from thalweg.spark.joins.plan import (
     is_local,
     suggest_settings,
 )
-from thalweg.spark.joins.query import Output, build_query, choose_casts
-from thalweg.spark.joins.text import parse_on, parse_select
+from thalweg.spark.joins.query import Output, build_query, check_output, choose_casts
+from thalweg.spark.joins.spark_conditions import divide_residuals
+from thalweg.spark.joins.text import microseconds, parse_select
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
     from pyspark.sql import DataFrame
 
+__all__ = ["COUNT", "DELAY", "join"]
+
 DELAY = "1 minute"  # costs state, not speed: results do not wait for the watermark, unless windows are by count
-COUNT = "count"  # late rows, and do not keep them
 
 
 def join(
@@ -46,7 +53,9 @@ def join(
     windows: str | timedelta | Mapping[str, str | timedelta | None],
     event_time: str | Mapping[str, str],
     *,
+    how: str = "inner",
     delay: str | timedelta = DELAY,
+    idle: str | timedelta | None = None,
     planner: str = "q-aware",
     policy: str = "a-greedy",
     drift: str = "bcs",
@@ -54,6 +63,7 @@ def join(
     select: Sequence[str] | None = None,
     cells: int | None = None,
     rates: Mapping[str, float] | None = None,
+    event_time_of: str | None = LATEST_TIME,
     late: str | os.PathLike[str] = COUNT,
     state: str | os.PathLike[str] | None = None,
 ) -> DataFrame:
@@ -75,8 +85,14 @@ def join(
         one key joins all; None for an input whose rows never expire.
     event_time
         The column of event time, of all streams or of each by name.
+    how
+        ``"inner"``; ``"left"`` or ``"right"``, where rows of the first or the last input without a match of all others
+        are results, too, with NULL for the others; ``"full"`` for both of two inputs; ``"semi"``, the rows of the first
+        input that have a match; ``"anti"``, those that have none.
     delay
         How late rows may come, for streams that have no ``withWatermark`` of their own.
+    idle
+        How long a stream may send nothing before the watermark goes on without it; by default it holds the watermark.
     planner, policy, drift
         They choose probe orders: a planner of `thalweg.joinorder`; a policy of `thalweg.ordering` and a detector of
         `thalweg.drift` for star joins.
@@ -91,6 +107,10 @@ def join(
         restarted query keeps its number of cells.
     rates
         Rows a second of each stream, roughly; only their ratios matter, and only where no single key joins all.
+    event_time_of
+        Which time the column ``event_time`` of the result has: ``"latest"``, the latest time of its rows, or that of a
+        stream. The column has a watermark, so that Spark's stateful operators and other joins can follow. None for no
+        such column.
     late
         ``"count"`` counts rows that come after the delay; a folder keeps them there as well, for each stream.
     state
@@ -102,9 +122,13 @@ def join(
     """
     # The arguments.
     inputs = check_inputs(streams, windows, event_time)
+    late_folder = check_late(late)
     columns = {each.name: each.frame.columns for each in inputs}
-    condition = parse_on(on, columns)
-    selected = parse_select(select, columns)
+    join_type = choose_join_type(how, inputs)
+    condition = keep_preserved_rows(parse_on(on, columns), join_type)
+    selected = parse_select(select, columns, shown_inputs(join_type, columns))
+    check_output(output, selected)
+    result_time = choose_result_time(event_time_of, inputs, selected, join_type)
     find(planner, PLANNERS, "planner")
     find(policy, POLICIES, "policy")
     find(drift, DETECTORS, "detector")
@@ -114,20 +138,25 @@ def join(
         check_spark(spark)
 
     # The query.
+    delay_of_streams = microseconds(delay, "delay")
+    idle_rule = choose_idle_rule(idle, inputs, delay_of_streams) if is_streaming else None
+    inputs = apply_condition(inputs, condition, delay_of_streams + result_time.shift * MILLISECOND)
     casts = choose_casts(inputs, condition)
-    query = build_query(inputs, condition, selected, casts, output)
+    conditions = divide_residuals(condition.residuals, inputs, spark)
+    check_conditions(conditions, join_type)
+    query = build_query(inputs, condition, conditions, selected, casts, result_time.streams, join_type, output)
 
     # The plan.
     table_names = tuple(each.name for each in inputs if each.is_sent_with_query)
     weights = check_rates(query, rates, table_names)
-    layout = choose_layout(query, weights, cells, spark)
-    frames = prepare_frames(inputs, layout, condition.filters, casts, delay)
-    tables = pack_tables(frames, table_names)
+    texts = [text for _, text in (*condition.filters, *condition.computed)] + [text for text, _ in condition.residuals]
+    layout = choose_layout(query, texts, weights, cells, spark, result_time.shift)
+    frames = prepare_frames(inputs, layout, casts)
+    tables = pack_tables(frames, layout, table_names)
     key = runs.new_key()
     folder = folder_for(key, state).url
     splitting, notes = choose_splitting(
         layout,
-        condition.filters,
         tables,
         key=key,
         folder=folder,
@@ -140,10 +169,11 @@ def join(
         folder=folder,
         options={"planner": planner, "policy": policy, "drift": drift},
         rates=weights,
-        filters=condition.filters,
+        result_filters=conditions.in_spark,
         tables=table_names,
-        late=None if os.fspath(late) == COUNT else os.fspath(late),
+        late=LateRows(late_folder, {each.name: each.arrow_types for each in inputs}) if late_folder else None,
         is_streaming=is_streaming,
+        idle_rule=idle_rule,
         splitting=splitting,
         notes=(*suggest_settings(spark, layout.shares.cells, is_streaming=is_streaming), *notes),
     )

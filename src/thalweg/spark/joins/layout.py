@@ -24,6 +24,8 @@ class Layout:
 
     query: JoinQuery
     shares: Shares
+    conditions: tuple[str, ...] = ()  # all conditions of the query but equalities: filters and residuals
+    watermark_shift: int = 0  # milliseconds by which the watermark of Spark is before that of the join
 
     @cached_property
     def labels(self) -> tuple[int, ...]:
@@ -43,9 +45,15 @@ class Layout:
             if self.shares.sizes[number] > 1
         }
 
+    def received_columns(self, name: str) -> list[str]:
+        """The columns of an input in the order in which they come from Spark, under names of its own."""
+        return [*self.query.input(name).schema.names, *(f"{HASH_PREFIX}{each}" for each in self.hashed_columns(name))]
+
     def required_columns(self, name: str) -> list[str]:
-        """The columns in which a row must have a value to match anything."""
+        """The columns in which a row must have a value to be in any result."""
         keys = [column for columns in self.query.key_columns[name].values() for column in columns]
+        if name in self.query.preserved and self.query.kind in {"outer", "anti"}:
+            keys = []
         time = self.query.input(name).time
         return list(dict.fromkeys([*keys, *([time] if time else [])]))
 
@@ -61,7 +69,7 @@ class Layout:
         yield from split_by_cells(layouts, self.shares, name, self.hashes(name, batch), rows)
 
     def text(self) -> str:
-        """The layout in words, equal if and only if rows go to the same cells and windows are the same."""
+        """The layout in words: equal if and only if rows go to the same cells, and the same of them are results."""
         classes = [sorted(f"{name}.{column}" for name, column in equal) for equal in self.query.equalities]
         return json.dumps(
             {
@@ -71,6 +79,9 @@ class Layout:
                 ],
                 "windows": {each.name: str(each.window) for each in self.query.inputs},
                 "output": self.query.output,
+                "conditions": sorted(self.conditions),
+                "watermark_shift": self.watermark_shift,
+                "kind": " ".join([self.query.kind, *self.query.preserved]),
             }
         )
 

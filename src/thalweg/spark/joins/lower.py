@@ -7,22 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from functools import reduce
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from thalweg.mjoin import CHANGE
+from thalweg.mjoin import CHANGE, EVENT_TIME
 from thalweg.mjoin.pack import pack
+from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.joins.batch import join_at_once
-from thalweg.spark.joins.inputs import JoinInput
-from thalweg.spark.joins.layout import HASH_PREFIX, Layout
+from thalweg.spark.joins.inputs import WATERMARK, JoinInput
+from thalweg.spark.joins.layout import Layout
 from thalweg.spark.joins.messages import LEDGER, MESSAGES
 from thalweg.spark.joins.packing import PAYLOAD, packer, unpacker
 from thalweg.spark.joins.plan import JoinPlan
 from thalweg.spark.joins.spec import JoinSpec
-from thalweg.spark.joins.text import microseconds
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -31,21 +30,22 @@ MOST_TABLE_BYTES = 64 << 20  # of all tables together: they travel with the quer
 
 
 def prepare_frames(
-    inputs: Sequence[JoinInput],
-    layout: Layout,
-    filters: Sequence[tuple[str, str]],
-    casts: Mapping[tuple[str, str], str],
-    delay: str | timedelta,
+    inputs: Sequence[JoinInput], layout: Layout, casts: Mapping[tuple[str, str], str]
 ) -> dict[str, DataFrame]:
-    """Each input with its watermark, filters, needed columns, and hashes of the keys that it is placed by."""
-    return {each.name: _prepared(each, layout, filters, casts, delay) for each in inputs}
+    """The needed columns of each input, and hashes of the keys that it is placed by.
+
+    Spark's functions over Arrow do not find columns whose names have dots, so columns are numbered here. The layout
+    knows their order (`Layout.received_columns`).
+    """
+    return {each.name: _prepared(each, layout, casts) for each in inputs}
 
 
-def pack_tables(frames: Mapping[str, DataFrame], tables: Sequence[str]) -> dict[str, bytes]:
+def pack_tables(frames: Mapping[str, DataFrame], layout: Layout, tables: Sequence[str]) -> dict[str, bytes]:
     """Read the tables that are sent with the query."""
     packed = {}
     for name in tables:
-        batches = frames[name].toArrow().combine_chunks().to_batches()
+        table = frames[name].toArrow().rename_columns(layout.received_columns(name))
+        batches = table.combine_chunks().to_batches()
         if batches:
             packed[name] = pack(batches[0])
     if sum(map(len, packed.values())) > MOST_TABLE_BYTES:
@@ -66,37 +66,23 @@ def lower(
     return _unpacked(plan, inputs, results)
 
 
-def _prepared(
-    source: JoinInput,
-    layout: Layout,
-    filters: Sequence[tuple[str, str]],
-    casts: Mapping[tuple[str, str], str],
-    delay: str | timedelta,
-) -> DataFrame:
+def _prepared(source: JoinInput, layout: Layout, casts: Mapping[tuple[str, str], str]) -> DataFrame:
     from pyspark.sql import functions as f
 
-    frame = source.frame
-    if frame.isStreaming and source.time and not source.has_watermark:
-        frame = frame.withWatermark(source.time, f"{microseconds(delay, 'delay')} microseconds")
-    frame = frame.alias(source.name)
-    for text in (text for name, text in filters if name == source.name):
-        frame = frame.where(text)
-
     def column(name: str) -> Column:
-        own, cast_to = f.col(f"`{name}`"), casts.get((source.name, name))
-        return own.cast(cast_to).alias(name) if cast_to else own
+        own, cast_to = f.col(backticked(name)), casts.get((source.name, name))
+        return own.cast(cast_to) if cast_to else own
 
-    hashes = [
-        f.xxhash64(column(name)).alias(f"{HASH_PREFIX}{number}")
-        for number, name in layout.hashed_columns(source.name).items()
-    ]
-    return frame.select(*map(column, layout.query.input(source.name).schema.names), *hashes)
+    columns = [column(name) for name in layout.query.input(source.name).schema.names]
+    hashes = [f.xxhash64(column(name)) for name in layout.hashed_columns(source.name).values()]
+    return source.frame.select(*(each.alias(f"column_{number}") for number, each in enumerate([*columns, *hashes])))
 
 
 def _packed(plan: JoinPlan, frames: Mapping[str, DataFrame]) -> DataFrame:
     """The messages of all inputs that are not sent with the query."""
+    tells_times = plan.idle_rule is not None
     packed = [
-        frame.mapInArrow(packer(plan.layout, name, plan.key, plan.splitting), MESSAGES)
+        frame.mapInArrow(packer(plan.layout, name, plan.key, plan.splitting, tells_times=tells_times), MESSAGES)
         for name, frame in frames.items()
         if name not in plan.tables
     ]
@@ -118,16 +104,29 @@ def _joined(plan: JoinPlan, messages: DataFrame, tables: Mapping[str, bytes]) ->
 
 
 def _unpacked(plan: JoinPlan, inputs: Sequence[JoinInput], results: DataFrame) -> DataFrame:
-    """The results as columns of the names and types that the user knows."""
+    """The results as columns of the names and types that the user knows, if Spark's part of the condition holds."""
+    from pyspark.sql import functions as f
     from pyspark.sql.types import ByteType, StructField, StructType
 
     by_name = {each.name: each for each in inputs}
     shown = pa.schema([(alias, by_name[name].arrow_types[column]) for name, column, alias in plan.query.select])
     # Not as text, which has no room for the odd names that fields within a struct may have.
     fields = StructType([StructField(alias, by_name[name].types[column]) for name, column, alias in plan.query.select])
+    times = [by_name[name] for name in plan.query.event_time_of]
+    if times:
+        time = str(times[0].time)
+        shown = shown.append(pa.field(EVENT_TIME, times[0].arrow_types[time]))
+        fields = fields.add(EVENT_TIME, times[0].types[time])
     if plan.query.output == "changelog":
         shown, fields = shown.append(pa.field(CHANGE, pa.int8())), fields.add(CHANGE, ByteType())
-    return results.mapInArrow(unpacker(shown, plan.key), fields)
+    unpacked = results.mapInArrow(unpacker(shown, plan.key), fields)
+    for result_filter in plan.result_filters:
+        unpacked = unpacked.where(result_filter.sql)
+    hidden = {alias for result_filter in plan.result_filters for *_, alias in result_filter.columns}
+    columns = {name: f.col(backticked(name)) for name in shown.names if name not in hidden}
+    if times and plan.is_streaming:  # Spark finds the column of event time by this mark; the watermark is the query's
+        columns[EVENT_TIME] = columns[EVENT_TIME].alias(EVENT_TIME, metadata={WATERMARK: 0})
+    return unpacked.select(*columns.values())
 
 
 @contextmanager

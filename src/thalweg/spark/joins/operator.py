@@ -10,10 +10,11 @@ restart sees exactly the state that was committed.
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -31,7 +32,7 @@ from thalweg.mjoin.segments import NEW_CHECKPOINT
 from thalweg.sealed import SavedStateError
 from thalweg.spark.joins.arrivals import Arrivals
 from thalweg.spark.joins.cell_owner import CELL_OWNER, CellId, OwnedCell
-from thalweg.spark.joins.late import save_late_rows
+from thalweg.spark.joins.idle import StreamTime
 from thalweg.spark.joins.messages import LEDGER, Message, MessageKind, TaskReport
 from thalweg.spark.joins.packing import task_property
 from thalweg.spark.joins.spec import JoinSpec, WindowTooLargeError, sum_counts
@@ -89,11 +90,11 @@ class JoinProcessor(StatefulProcessor):
             for frame in rows
             for kind, name, payload in zip(frame["kind"], frame["input"], frame["payload"], strict=True)
         )
-        watermark = timerValues.getCurrentWatermarkInMs()
         if key[0] == LEDGER:
-            self._keep_ledger([TaskReport.from_bytes(message.payload) for message in messages], watermark)
+            reports = [TaskReport.from_bytes(message.payload) for message in messages]
+            self._keep_ledger(reports, self._watermark(timerValues))
             return iter(())
-        return self._step(key[0], messages, watermark)
+        return self._step(key[0], messages, timerValues)
 
     def handleExpiredTimer(  # noqa: N802 - Spark's name
         self,
@@ -102,7 +103,12 @@ class JoinProcessor(StatefulProcessor):
         expiredTimerInfo: Any,  # noqa: ANN401, N803 - Spark's
     ) -> Iterator[pd.DataFrame]:
         """Let rows expire in a cell that gets no new rows."""
-        return self._step(key[0], iter(()), timerValues.getCurrentWatermarkInMs())
+        return self._step(key[0], iter(()), timerValues)
+
+    def _watermark(self, timer_values: Any) -> int:  # noqa: ANN401 - Spark's
+        """The watermark of the join in milliseconds; 0 as long as there is none."""
+        watermark: int = timer_values.getCurrentWatermarkInMs()
+        return watermark + self.spec.layout.watermark_shift if watermark > 0 else 0
 
     def close(self) -> None:
         """Called by Spark when a task ends."""
@@ -110,7 +116,7 @@ class JoinProcessor(StatefulProcessor):
 
     # ------------------------------------------------------------------------------------------------- a cell
 
-    def _step(self, label: int, messages: Iterable[Message], watermark: int) -> Iterator[pd.DataFrame]:
+    def _step(self, label: int, messages: Iterable[Message], timer_values: Any) -> Iterator[pd.DataFrame]:  # noqa: ANN401 - Spark's
         """Take in new rows piece by piece, and give results part by part: so memory is that of the windows and a bound.
 
         All is committed by Spark, or nothing is: a step that fails half-way leaves neither results nor state, and the
@@ -118,16 +124,25 @@ class JoinProcessor(StatefulProcessor):
         """
         progress = StepProgress()
         try:
-            yield from self._step_cell(label, messages, watermark, progress)
+            yield from self._step_cell(label, messages, timer_values, progress)
         except MemoryError:
             raise WindowTooLargeError(self.spec.layout.cell_of[label], progress.taken) from None
 
     def _step_cell(
-        self, label: int, messages: Iterable[Message], watermark: int, progress: StepProgress
+        self,
+        label: int,
+        messages: Iterable[Message],
+        timer_values: Any,  # noqa: ANN401 - Spark's
+        progress: StepProgress,
     ) -> Iterator[pd.DataFrame]:
         cell_number = self.spec.layout.cell_of[label]
         cell_id = CellId(self.spec.plan.key, task_property("sql.streaming.queryId"), label)
         before = self._read_cell_state()
+        watermark, idle_rule, times = self._watermark(timer_values), self.spec.plan.idle_rule, dict[str, StreamTime]()
+        now, run = timer_values.getCurrentProcessingTimeInMs(), task_property("spark.jobGroup.id")
+        if idle_rule:
+            times = idle_rule.at_start(before.stream_times if before else {}, now, run)
+            watermark = max(watermark, idle_rule.watermark(times), before.watermark if before else 0)
         owned = self._make_ready(cell_id, before, progress)
         arrivals = Arrivals(self.spec.layout, cell_number, before.layouts if before else PLAIN, messages)
         with CELL_OWNER.stepping(owned):
@@ -143,10 +158,13 @@ class JoinProcessor(StatefulProcessor):
             layouts=arrivals.layouts,
             knowledge=owned.cell.knowledge(),
             owner=owned.owner,
+            timer=max(timer_values.getCurrentWatermarkInMs(), 0) + 1,
+            stream_times=idle_rule.after(times, arrivals.latest_times, now, run) if idle_rule else {},
         )
         self._value.update((state.to_bytes(),))
         self._set_timer(before, state)
-        self._report(cell_number, state, owned, progress.statistics)
+        idle = idle_rule.idle_streams(times) if idle_rule else []
+        self._report(cell_number, state, owned, progress.statistics, idle)
         CELL_OWNER.keep(cell_id, owned)
 
     def _read_cell_state(self) -> CellState | None:
@@ -258,16 +276,19 @@ class JoinProcessor(StatefulProcessor):
             for name, rows in late.items():
                 by_input.setdefault(name, []).append(rows)
         late_rows = {name: pa.concat_batches(batches) for name, batches in by_input.items()}
-        save_late_rows(self.spec.plan.late, self.spec.plan.query, late_rows, _file_name(cell))
+        self.spec.plan.late.save(late_rows, _file_name(cell))
 
     def _set_timer(self, before: CellState | None, state: CellState) -> None:
-        """Have rows expire when the watermark has moved, whether there is data or not."""
-        if before is not None and before.watermark < state.watermark:
-            self._handle.deleteTimer(before.watermark + 1)
+        """Have rows expire when the watermark of Spark has moved, whether there is data or not."""
+        timer_before, timer = (_timer(each) for each in (before or state, state))
+        if timer_before < timer:
+            self._handle.deleteTimer(timer_before)
         if state.segments:
-            self._handle.registerTimer(state.watermark + 1)
+            self._handle.registerTimer(timer)
 
-    def _report(self, cell: int, state: CellState, owned: OwnedCell, statistics: Statistics) -> None:
+    def _report(
+        self, cell: int, state: CellState, owned: OwnedCell, statistics: Statistics, idle: Sequence[str]
+    ) -> None:
         report = {
             "cell": cell,
             "at": time.time(),
@@ -277,6 +298,7 @@ class JoinProcessor(StatefulProcessor):
                 "bytes": sum(segment.bytes for segment in state.segments.values()),
             },
             "statistics": statistics.to_dict(),
+            "idle": list(idle),
             "switches": [asdict(switch) for switch in owned.cell.switches[-MOST_SWITCHES:]],
         }
         self.spec.report(f"cell-{cell}", report)
@@ -298,7 +320,12 @@ class JoinProcessor(StatefulProcessor):
             ]
         )
         record = self._split(before.splitting, reports, watermark)
-        state = replace(before, without_key_or_time=counts["without_key_or_time"], splitting=record)
+        state = replace(
+            before,
+            layout=self.spec.layout.text(),
+            without_key_or_time=counts["without_key_or_time"],
+            splitting=record,
+        )
         self._value.update((state.to_bytes(),))
         split = record.describe(self.spec.layout.shares) if record else None
         self.spec.report("ledger", {"at": time.time(), "counts": counts, "split": split})
@@ -328,11 +355,20 @@ class JoinProcessor(StatefulProcessor):
 
 
 def _check_layout(before: str, now: str) -> None:
-    if before != now:
+    """Refuse another layout than that of the state, as far as an earlier version has written it down."""
+    values_before, values = json.loads(before), json.loads(now)
+    changed = [name for name, value in values_before.items() if value != values.get(name)]
+    if changed:
+        said = "; ".join(f"{name} were {values_before[name]} and would be {values.get(name)}" for name in changed)
         raise SavedStateError(
-            f"the checkpoint holds the state of another layout. It was {before} and would be {now}: write the same "
-            f"cells=, rates=, on=, windows= and output= as before, or start with a new checkpoint"
+            f"the checkpoint holds the state of another join: {said}. Write the same cells=, rates=, on=, windows= and "
+            f"output= as before, or start with a new checkpoint"
         )
+
+
+def _timer(state: CellState) -> int:
+    """When a cell is woken; an early version did not write that down."""
+    return state.watermark + 1 if state.timer is None else state.timer
 
 
 def _microseconds(watermark: int) -> int:

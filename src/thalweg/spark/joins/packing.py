@@ -30,14 +30,19 @@ GATHERED_BYTES = 32 << 20  # that a task holds before it sends them on
 Batches = Iterator[pa.RecordBatch]
 
 
-def packer(layout: Layout, name: str, key: str, splitting: Splitting | None = None) -> Callable[[Batches], Batches]:
-    """A function that makes messages of the rows of an input."""
+def packer(
+    layout: Layout, name: str, key: str, splitting: Splitting | None = None, *, tells_times: bool = False
+) -> Callable[[Batches], Batches]:
+    """A function that makes messages of the rows of an input; it may also tell all cells their latest time."""
 
     def run(batches: Batches) -> Batches:
         task = PackingTask(layout, name, splitting)
+        columns = layout.received_columns(name)
         for batch in _gathered(batches):
-            yield from task.send_rows(batch)
+            yield from task.send_rows(batch.rename_columns(columns))
         yield from task.wake_cells()
+        if tells_times:
+            yield from task.tell_time()
         yield from task.send_report()
 
     run.__name__ = f"thalweg_{key}"
@@ -54,10 +59,12 @@ class PackingTask:
         if splitting:
             self._entry = splitting.read_entry(task_property("sql.streaming.queryId"), int(self._batch_number or 0))
         self._without_key_or_time = 0
+        self._latest: int | None = None  # the latest time of rows
         self._skew = SkewReport(name)
 
     def send_rows(self, batch: pa.RecordBatch) -> Batches:
         """Rows to their cells; to all cells where it is not known by which layouts they have to be sent."""
+        self._latest = latest_time(self._layout, self._name, batch, self._latest)
         rows = without_null(batch, self._layout.required_columns(self._name))
         self._without_key_or_time += batch.num_rows - rows.num_rows
         if not rows.num_rows:
@@ -82,6 +89,12 @@ class PackingTask:
             return
         yield from (message.to(label) for label in self._layout.labels)
 
+    def tell_time(self) -> Batches:
+        """Tell all cells the latest time of the rows that were sent."""
+        if self._latest is not None:
+            message = Message(MessageKind.LATEST_TIME, self._name, str(self._latest).encode())
+            yield from (message.to(label) for label in self._layout.labels)
+
     def send_report(self) -> Batches:
         """Report to the ledger on the rows that were sent."""
         entry, skew = (self._entry, self._skew) if self._splitting else (None, None)
@@ -91,12 +104,21 @@ class PackingTask:
 
 def skew_of(layout: Layout, name: str, rows: pa.RecordBatch) -> SkewReport:
     """How many rows there are, how long they stay, and which values are frequent among them."""
-    source, deadline = layout.query.input(name), BEGINNING
-    if source.time and isinstance(source.window, TimeWindow):
-        times = as_stored(rows.select([source.time]), pa.schema([source.schema.field(source.time)]))
-        deadline = pc.max(times[0]).as_py() + source.window.microseconds
+    window, deadline = layout.query.input(name).window, BEGINNING
+    latest = latest_time(layout, name, rows)
+    if latest is not None and isinstance(window, TimeWindow):
+        deadline = latest + window.microseconds
     frequent = {number: frequent_values(hashed) for number, hashed in layout.hashes(name, rows).items()}
     return SkewReport(name, rows.num_rows, deadline, frequent)
+
+
+def latest_time(layout: Layout, name: str, rows: pa.RecordBatch, before: int | None = None) -> int | None:
+    """The latest time of rows of an input and of rows before them; None if there is none."""
+    source = layout.query.input(name)
+    if source.time is None:
+        return None
+    times = as_stored(rows.select([source.time]), pa.schema([source.schema.field(source.time)]))
+    return max((time for time in (pc.max(times[0]).as_py(), before) if time is not None), default=None)
 
 
 def unpacker(shown: pa.Schema, key: str) -> Callable[[Batches], Batches]:

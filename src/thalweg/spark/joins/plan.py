@@ -11,12 +11,16 @@ from thalweg.mjoin import JoinQuery, TimeWindow
 from thalweg.mjoin.shares import choose_shares
 from thalweg.registry import hint
 from thalweg.sealed import short_digest
+from thalweg.spark.joins.idle import IdleRule
+from thalweg.spark.joins.late import LateRows
 from thalweg.spark.joins.layout import Layout
+from thalweg.spark.joins.spark_conditions import ResultFilter
 from thalweg.spark.joins.splitting import Splitting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+MOST_CELLS = 1 << 12  # each is a key of the stateful operator, with a state of its own
 MOST_COPIED_BYTES = 4 << 20  # of all tables together: where keys may be split, each cell has them whole
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -32,10 +36,11 @@ class JoinPlan:
     folder: str  # of the workers' reports and their knowledge
     options: Mapping[str, Any] = field(default_factory=dict)  # of cells: planner, policy, drift
     rates: Mapping[str, float] = field(default_factory=dict)  # rows of each input, relative to the others
-    filters: tuple[tuple[str, str], ...] = ()  # an input, and a condition on its rows alone
+    result_filters: tuple[ResultFilter, ...] = ()  # conditions that Spark tests on the results of cells
     tables: tuple[str, ...] = ()  # inputs that are sent with the query
-    late: str | None = None  # the folder of late rows
+    late: LateRows | None = None  # where late rows are kept
     is_streaming: bool = True
+    idle_rule: IdleRule | None = None  # None where a stream that sends nothing holds the watermark for ever
     splitting: Splitting | None = None  # None where frequent keys are not split
     notes: tuple[str, ...] = ()  # on settings that would make the query faster
 
@@ -47,11 +52,12 @@ class JoinPlan:
 
 def check_spark(spark: SparkSession) -> None:
     """Refuse a session in which a stateful operator in Python cannot run."""
-    provider = spark.conf.get(PROVIDER, "")
+    provider = spark.conf.get(PROVIDER, None)
     if "RocksDB" not in (provider or ""):
+        given = f"{PROVIDER} is {provider}" if provider else "this session has Spark's default state store"
         raise ValueError(
-            f"tw.join keeps its state in RocksDB, and {PROVIDER} is {provider}: write "
-            f"spark.conf.set('{PROVIDER}', '{ROCKS}') before the query starts"
+            f"tw.join keeps its state in RocksDB, and {given}: write tw.configure(spark) before the query starts, or "
+            f"spark.conf.set('{PROVIDER}', '{ROCKS}')"
         )
     if (
         find_spec("google") is None or find_spec("google.protobuf") is None
@@ -70,18 +76,26 @@ def check_rates(query: JoinQuery, rates: Mapping[str, float] | None, tables: Seq
     return {name: 0.0 if name in tables else float(rates.get(name, 1.0)) for name in query.names}
 
 
-def choose_layout(query: JoinQuery, rates: Mapping[str, float], cells: int | None, spark: SparkSession) -> Layout:
+def choose_layout(
+    query: JoinQuery,
+    conditions: Sequence[str],
+    rates: Mapping[str, float],
+    cells: int | None,
+    spark: SparkSession,
+    watermark_shift: int = 0,
+) -> Layout:
     """The grid of cells that copies the fewest rows."""
     number = _default_cells(spark) if cells is None else cells
-    if number < 1:
-        raise ValueError(f"cells is a number of 1 or more, not {cells}")
+    if type(number) is not int or not 1 <= number <= MOST_CELLS:
+        raise ValueError(
+            f"cells is a whole number from 1 to {MOST_CELLS}, not {cells!r}; leave it out for two cells a core"
+        )
     placed_by = {name: frozenset(classes) for name, classes in query.key_columns.items()}
-    return Layout(query, choose_shares(placed_by, rates, number))
+    return Layout(query, choose_shares(placed_by, rates, number, query.preserved), tuple(conditions), watermark_shift)
 
 
 def choose_splitting(
     layout: Layout,
-    filters: Sequence[tuple[str, str]],
     tables: Mapping[str, bytes],
     *,
     key: str,
@@ -94,11 +108,13 @@ def choose_splitting(
     lasts = any(source.time and not isinstance(source.window, TimeWindow) for source in layout.query.inputs)
     if not is_streaming or layout.shares.cells == 1 or lasts:
         return None, ()
+    if layout.query.kind != "inner":  # a preserved row is decided in one cell
+        return None, (f"frequent keys are not split in an {layout.query.kind} join",)
     if not is_shared:
         return None, ("keys that are much more frequent than others are split if state= names a shared folder",)
     if sum(map(len, tables.values())) > MOST_COPIED_BYTES:
         return None, (f"frequent keys are not split, as tables are larger than {MOST_COPIED_BYTES >> 20} MB",)
-    name = short_digest([layout.text(), *map(str, filters), *map(str, layout.query.select)])
+    name = short_digest([layout.text(), *map(str, layout.query.select)])
     return Splitting(folder, name, key, layout.shares, has_tables=bool(tables)), ()
 
 

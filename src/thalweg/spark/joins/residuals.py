@@ -1,167 +1,264 @@
-"""Join conditions that are no equality of two attributes, such as `R1.a < R2.b + 5`, for whole columns of candidates.
+"""Join conditions that are no equality of two inputs, such as `R1.a < R2.b + 5`, for whole columns of candidates.
 
-Parsed by sqlglot, evaluated by Arrow. NULL as in SQL; NaN is above all numbers and equal to itself, as in Spark.
-Nothing raises: integers that would overflow are computed in wider decimals, because which candidates are tried depends
-on the order, and answers must not. This module knows no Spark.
+Parsed by sqlglot, evaluated by Arrow, with the results that Spark has: NULL as in SQL; NaN is above all numbers and
+equal to itself. A condition that Arrow cannot evaluate exactly as Spark does is refused with `NotExactError`, and is
+left to Spark. This module knows no Spark.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thalweg.spark.joins.kinds import (
+    WHOLE,
+    Family,
+    Kind,
+    NotExactError,
+    SparkRules,
+    Values,
+    arithmetic,
+    as_kind,
+    comparable,
+    equal,
+    kind_of,
+    less,
+    null_safe_equal,
+    unary,
+)
+from thalweg.spark.joins.text import MICROSECONDS
+
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
 
-Columns = Mapping[tuple[str, str], pa.Array]
-Evaluate = Callable[[Columns], Any]  # from columns to a column or a scalar
-
-MICROSECONDS = {
-    "MICROSECOND": 1,
-    "MILLISECOND": 1_000,
-    "SECOND": 1_000_000,
-    "MINUTE": 60_000_000,
-    "HOUR": 3_600_000_000,
-    "DAY": 86_400_000_000,
-    "WEEK": 604_800_000_000,
-}
-TIME = pa.timestamp("us")
-WHOLE = pa.decimal256(19, 0)  # any bigint, in a type whose sums and products are wider
-SUPPORTED = "comparisons, AND, OR, NOT, IS NULL, BETWEEN, IN, + - *, abs, numbers, texts, booleans and INTERVALs"
+Column = tuple[str, str]  # the name of an input, and of a column
+Evaluate = Callable[[Mapping[Column, pa.Array]], Values]
+INTERVAL_PART = re.compile(r"\s*([-+]?\d+)\s+([a-z]+)", re.IGNORECASE)
+GREATEST_INT, GREATEST_BIGINT = 2**31 - 1, 2**63 - 1
+BOOLEAN = Kind(Family.BOOLEAN)
 
 
 @dataclass(frozen=True)
 class CandidateTest:
-    """A condition, ready to be sent to workers: its text, and the attributes it takes, in this order.
+    """A condition, ready to be sent to workers: its text, the attributes it takes, in this order, and their types.
 
-    `times` are the attributes that come as int64 microseconds and are times.
+    The types are those that the user knows; columns may come as they are stored, with times as int64 microseconds.
 
-    >>> test = CandidateTest("A.x < B.y - 1", (("A", "x"), ("B", "y")))
+    >>> test = CandidateTest("A.x < B.y - 1", (("A", "x"), ("B", "y")), (pa.int64(), pa.int64()))
     >>> test(pa.array([1, 1, None]), pa.array([5, 2, 9])).to_pylist()
     [True, False, None]
     """
 
     text: str
-    columns: tuple[tuple[str, str], ...]
-    times: frozenset[tuple[str, str]] = frozenset()
+    columns: tuple[Column, ...]
+    types: tuple[pa.DataType, ...]
+    rules: SparkRules = field(default_factory=SparkRules)
 
     def __call__(self, *columns: pa.Array) -> pa.BooleanArray:
         """Whether the condition holds for each candidate; NULL where that is not known."""
-        given = {
-            name: column.view(TIME) if name in self.times else _plain(column)
-            for name, column in zip(self.columns, columns, strict=True)
-        }
+        kinds = map(kind_of, self.types)
+        given = {name: as_kind(column, kind) for name, column, kind in zip(self.columns, columns, kinds, strict=True)}
         found = self._evaluate(given)
         return pa.repeat(found, len(columns[0])) if isinstance(found, pa.Scalar) else found
+
+    def check(self) -> None:
+        """Refuse a condition that does not fit the types; `NotExactError` if Arrow cannot evaluate it exactly."""
+        _ = self._evaluate
 
     @cached_property
     def _evaluate(self) -> Evaluate:
         import sqlglot
 
-        return compile_expression(sqlglot.parse_one(self.text, read="spark"))
+        from thalweg.sql.dialect import VerbatimSpark
+
+        compiler = Compiler(dict(zip(self.columns, map(kind_of, self.types), strict=True)), self.rules)
+        kind, evaluate = compiler.compile(sqlglot.parse_one(self.text, dialect=VerbatimSpark))
+        if kind.family != Family.BOOLEAN:
+            raise NotExactError
+        return evaluate
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"text": self.text, "columns": self.columns, "times": self.times}  # not the compiled function
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}  # not the compiled function
 
 
-def compile_expression(expression: Expr) -> Evaluate:
-    """A function that evaluates an expression; an error names a part that is not supported."""
+@dataclass(frozen=True)
+class Compiler:
+    """Makes functions of expressions, from the kinds of their columns."""
+
+    kinds: Mapping[Column, Kind]
+    rules: SparkRules
+
+    def compile(self, expression: Expr) -> tuple[Kind, Evaluate]:
+        """The kind of an expression's values, and a function that computes them."""
+        from sqlglot import expressions as e
+
+        expression = expression.unnest()
+        if isinstance(expression, e.Column):
+            attribute = (expression.table, expression.name)
+            return self.kinds[attribute], lambda columns: columns[attribute]
+        if isinstance(expression, e.Between):
+            low = e.GTE(this=expression.this, expression=expression.args["low"])
+            high = e.LTE(this=expression.this, expression=expression.args["high"])
+            return self.compile(e.And(this=low, expression=high))
+        if isinstance(expression, e.In):
+            return self._compile_in(expression)
+        for compile_part in (self._compile_comparison, self._compile_logic, self._compile_arithmetic):
+            found = compile_part(expression)
+            if found is not None:
+                return found
+        kind, value = _literal(expression)
+        return kind, lambda _columns: value
+
+    def _compile_in(self, expression: Expr) -> tuple[Kind, Evaluate]:
+        """IN casts all its values to one type, which is the same as pair by pair only if they are of one family."""
+        from sqlglot import expressions as e
+
+        values = expression.expressions
+        families = {self.compile(value)[0].family for value in (expression.this, *values)}
+        if not values or len(families) > 1:
+            raise NotExactError
+        return self.compile(e.or_(*(e.EQ(this=expression.this, expression=value) for value in values)))
+
+    def _compile_comparison(self, expression: Expr) -> tuple[Kind, Evaluate] | None:
+        from sqlglot import expressions as e
+
+        comparisons: dict[type[Any], Callable[[Values, Values], Values]] = {
+            e.EQ: equal,
+            e.NullSafeEQ: null_safe_equal,
+            e.NEQ: lambda first, second: pc.invert(equal(first, second)),
+            e.LT: less,
+            e.GT: lambda first, second: less(second, first),
+            e.LTE: lambda first, second: pc.invert(less(second, first)),
+            e.GTE: lambda first, second: pc.invert(less(first, second)),
+        }
+        compare = comparisons.get(type(expression))
+        if compare is None:
+            return None
+        (left, first), (right, second) = self.compile(expression.this), self.compile(expression.expression)
+        _check_texts(expression, left, right)
+        cast = comparable(left, right, self.rules)
+        return BOOLEAN, lambda columns: compare(cast(first(columns)), cast(second(columns)))
+
+    def _compile_logic(self, expression: Expr) -> tuple[Kind, Evaluate] | None:
+        from sqlglot import expressions as e
+
+        functions: dict[type[Any], Callable[..., Values]] = {e.And: pc.and_kleene, e.Or: pc.or_kleene, e.Not: pc.invert}
+        if isinstance(expression, e.Is) and isinstance(expression.expression, e.Null):
+            _, value = self.compile(expression.this)
+            return BOOLEAN, lambda columns: pc.is_null(value(columns))
+        function = functions.get(type(expression))
+        if function is None:
+            return None
+        parts = [expression.this] if isinstance(expression, e.Not) else [expression.this, expression.expression]
+        operands = [self.compile(part) for part in parts]
+        if any(kind.family != Family.BOOLEAN for kind, _ in operands):
+            raise NotExactError
+        return BOOLEAN, lambda columns: function(*(operand(columns) for _, operand in operands))
+
+    def _compile_arithmetic(self, expression: Expr) -> tuple[Kind, Evaluate] | None:
+        from sqlglot import expressions as e
+
+        if isinstance(expression, e.Neg) or (isinstance(expression, e.Anonymous) and expression.name.lower() == "abs"):
+            is_negative = isinstance(expression, e.Neg)
+            (part,) = [expression.this] if is_negative else expression.expressions
+            kind, operand = self.compile(part)
+            found, apply = unary("negate" if is_negative else "abs", kind, self.rules)
+            return found, lambda columns: apply(operand(columns))
+        operators: dict[type[Any], str] = {e.Add: "add", e.Sub: "subtract", e.Mul: "multiply"}
+        operator = operators.get(type(expression))
+        if operator is None:
+            return None
+        (left, first), (right, second) = self.compile(expression.this), self.compile(expression.expression)
+        kind, compute = arithmetic(operator, left, right, self.rules)
+        return kind, lambda columns: compute(first(columns), second(columns))
+
+
+def _check_texts(expression: Expr, left: Kind, right: Kind) -> None:
+    """Refuse a comparison of a column of text with another type: Spark would cast each text, and fail on some."""
+    from thalweg.sql.dialect import readable
+
+    sides = ((left, right, expression.this), (right, left, expression.expression))
+    for text, other, side in sides:
+        if text.family == Family.TEXT and not text.is_literal and other.family != Family.TEXT:
+            target = {Family.WHOLE: "BIGINT", Family.DECIMAL: "DECIMAL(38, 10)"}.get(other.family, other.family.upper())
+            raise ValueError(
+                f"{readable(expression)!r} compares text with a {other.family}; say how: "
+                f"try_cast({readable(side)} AS {target.split(' WITH')[0]}) is NULL where it cannot be"
+            )
+
+
+def _literal(expression: Expr) -> tuple[Kind, pa.Scalar]:
+    """A literal, in the type that Spark gives it."""
     from sqlglot import expressions as e
 
-    functions: dict[type[Any], Callable[..., Any]] = {
-        e.EQ: _equal,
-        e.NEQ: lambda left, right: pc.invert(_equal(left, right)),
-        e.LT: _less,
-        e.GT: lambda left, right: _less(right, left),
-        e.LTE: lambda left, right: pc.invert(_less(right, left)),
-        e.GTE: lambda left, right: pc.invert(_less(left, right)),
-        e.And: pc.and_kleene,
-        e.Or: pc.or_kleene,
-        e.Add: _arithmetic(pc.add_checked),
-        e.Sub: _arithmetic(pc.subtract_checked),
-        e.Mul: _arithmetic(pc.multiply_checked),
-        e.Not: pc.invert,
-        e.Neg: _arithmetic(pc.negate_checked),
-        e.Abs: _arithmetic(pc.abs_checked),
-    }
-    if isinstance(expression, e.Paren):
-        return compile_expression(expression.this)
-    if isinstance(expression, e.Column):
-        attribute = (expression.table, expression.name)
-        return lambda columns: columns[attribute]
-    if isinstance(expression, e.Literal | e.Boolean | e.Null | e.Interval):
-        value = _literal(expression)
-        return lambda _columns: value
-    if isinstance(expression, e.Between):
-        low = e.GTE(this=expression.this, expression=expression.args["low"])
-        high = e.LTE(this=expression.this, expression=expression.args["high"])
-        return compile_expression(e.And(this=low, expression=high))
-    if isinstance(expression, e.In) and expression.expressions:
-        equalities = [e.EQ(this=expression.this, expression=value) for value in expression.expressions]
-        return compile_expression(e.or_(*equalities))
-    parts = [expression.this, *([expression.expression] if expression.expression else [])]
-    function = functions.get(type(expression))
-    if isinstance(expression, e.Is) and isinstance(expression.expression, e.Null):
-        parts, function = [expression.this], pc.is_null
-    if function is None:
-        raise ValueError(
-            f"{expression.sql()!r} is not supported between streams; write it with {SUPPORTED}, or filter the result "
-            f"of tw.join with .where(...)"
-        )
-    operands = [compile_expression(part) for part in parts]
-    return lambda columns: function(*(operand(columns) for operand in operands))
-
-
-def _literal(expression: Expr) -> pa.Scalar:
-    from sqlglot import expressions as e
-
-    if isinstance(expression, e.Null):
-        return pa.scalar(None, pa.bool_())
     if isinstance(expression, e.Boolean):
-        return pa.scalar(bool(expression.this))
+        return BOOLEAN, pa.scalar(bool(expression.this))
     if isinstance(expression, e.Interval):
-        unit = str(expression.args.get("unit") or "").upper().removesuffix("S")
-        if unit not in MICROSECONDS:
-            raise ValueError(f"{expression.sql()!r} has no fixed length; write it like INTERVAL '5' MINUTES")
-        return pa.scalar(int(float(expression.this.name) * MICROSECONDS[unit]), pa.duration("us"))
+        microseconds = _interval(expression)
+        is_short = abs(microseconds) < MICROSECONDS["day"]
+        kind = Kind(Family.DURATION, WHOLE.precision, is_literal=True, is_short=is_short)
+        return kind, pa.scalar(microseconds, pa.int64())
+    if isinstance(expression, e.Cast) and isinstance(expression.this, e.Literal):
+        return _typed_literal(expression)
+    if not isinstance(expression, e.Literal):
+        raise NotExactError
     if expression.is_string:
-        return pa.scalar(expression.name)
-    return pa.scalar(int(expression.name) if expression.is_int else float(expression.name))
+        return Kind(Family.TEXT, is_literal=True), pa.scalar(expression.name)
+    return _number(expression.name)
 
 
-def _plain(column: pa.Array) -> pa.Array:
-    """Integers as int64, and timestamps without their zone, whose values are in UTC in any case."""
-    kind = column.type
-    if pa.types.is_timestamp(kind):
-        return column.cast(TIME)
-    return column.cast(pa.int64()) if pa.types.is_integer(kind) else column
+def _number(text: str) -> tuple[Kind, pa.Scalar]:
+    """A number: whole, a double if it has an exponent, otherwise a decimal with just its digits."""
+    if text.isdecimal() and int(text) <= GREATEST_BIGINT:
+        digits = 10 if int(text) <= GREATEST_INT else 20
+        return Kind(Family.WHOLE, WHOLE.precision, 0, digits, is_literal=True), pa.scalar(int(text), pa.int64())
+    if "e" in text.lower():
+        return Kind(Family.DOUBLE, is_literal=True), pa.scalar(float(text))
+    value = Decimal(text)
+    scale = max(-int(value.as_tuple().exponent), 0)
+    digits = max(len(value.as_tuple().digits), scale)
+    if digits > 38:  # noqa: PLR2004 - Spark's most
+        raise NotExactError
+    return Kind(Family.DECIMAL, digits, scale, digits, is_literal=True), pa.scalar(value, pa.decimal256(digits, scale))
 
 
-def _equal(left: Any, right: Any) -> Any:  # noqa: ANN401 - columns or scalars
-    holds = pc.equal(left, right)
-    if pa.types.is_floating(left.type) and pa.types.is_floating(right.type):
-        holds = pc.or_kleene(holds, pc.and_kleene(pc.is_nan(left), pc.is_nan(right)))
-    return holds
+def _typed_literal(expression: Expr) -> tuple[Kind, pa.Scalar]:
+    """A literal with its type: 1.5D, 7L, DATE'2024-01-01'."""
+    from sqlglot import expressions as e
 
-
-def _less(left: Any, right: Any) -> Any:  # noqa: ANN401 - columns or scalars
-    holds = pc.less(left, right)
-    if pa.types.is_floating(right.type):
-        is_number = pc.invert(pc.is_nan(left)) if pa.types.is_floating(left.type) else pc.equal(left, left)
-        holds = pc.or_kleene(holds, pc.and_kleene(is_number, pc.is_nan(right)))
-    return holds
-
-
-def _arithmetic(function: Callable[..., Any]) -> Callable[..., Any]:
-    def compute(*sides: Any) -> Any:  # noqa: ANN401 - columns or scalars
+    text, target = expression.this.name, expression.args["to"].this
+    if not expression.this.is_string and target == e.DataType.Type.DOUBLE:
+        return Kind(Family.DOUBLE, is_literal=True), pa.scalar(float(text))
+    if not expression.this.is_string and target == e.DataType.Type.BIGINT and text.isdecimal():
+        kind, value = _number(text)
+        return Kind(kind.family, kind.digits, 0, 20, is_literal=True), value
+    if expression.this.is_string and target == e.DataType.Type.DATE and re.fullmatch(r"\d{4}-\d\d-\d\d", text):
         try:
-            return function(*sides)
-        except pa.ArrowInvalid:
-            return function(*(side.cast(WHOLE) if pa.types.is_integer(side.type) else side for side in sides))
+            return Kind(Family.DATE, is_literal=True), pa.scalar(date.fromisoformat(text), pa.date32())
+        except ValueError:
+            raise NotExactError from None
+    raise NotExactError
 
-    return compute
+
+def _interval(expression: Expr) -> int:
+    """The microseconds of an interval of fixed length, such as INTERVAL '1 day 2 hours' or INTERVAL 5 MINUTES."""
+    unit = str(expression.args.get("unit") or "")
+    text = f"{expression.this.name} {unit}" if unit and expression.this is not None else expression.this.name
+    parts, place = 0, 0
+    while match := INTERVAL_PART.match(text, place):
+        name = match[2].lower().removesuffix("s")
+        if name not in MICROSECONDS:
+            raise NotExactError
+        parts += int(match[1]) * MICROSECONDS[name]
+        place = match.end()
+    if not place or text[place:].strip():
+        raise NotExactError
+    return parts

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from thalweg.mjoin.layouts import ActiveLayouts
 from thalweg.mjoin.segments import NEW_CHECKPOINT
 from thalweg.sealed import load_json, seal, unseal
+from thalweg.spark.joins.idle import StreamTime
 from thalweg.spark.joins.splitting import SplittingRecord
 
 CELL, LEDGER = "state of a cell", "state of a join's ledger"  # kinds
@@ -38,6 +39,8 @@ class CellState:
     layouts: ActiveLayouts  # by which the last rows were sent
     knowledge: Mapping[str, Any]  # of the cell: it makes the cell fast, and results do not depend on it
     owner: str  # the address of the process that holds this version of the cell
+    timer: int | None = None  # when the cell is woken, by Spark's watermark; None in the state of an early version
+    stream_times: Mapping[str, StreamTime] = field(default_factory=dict)  # where streams may be idle
 
     def to_bytes(self) -> bytes:
         """The state, sealed."""
@@ -51,6 +54,8 @@ class CellState:
                 "layouts": self.layouts.to_json(),
                 "knowledge": self.knowledge,
                 "owner": self.owner,
+                "timer": self.timer,
+                "stream_times": self.stream_times,
             },
         )
 
@@ -59,7 +64,9 @@ class CellState:
         """The state that `to_bytes` was called on."""
         saved = _unsealed(CELL, data)
         segments = {int(number): StoredSegment(*segment) for number, segment in saved.pop("segments").items()}
-        return cls(segments=segments, layouts=ActiveLayouts.from_json(saved.pop("layouts")), **saved)
+        layouts = ActiveLayouts.from_json(saved.pop("layouts"))
+        times = {name: StreamTime(*time) for name, time in saved.pop("stream_times", {}).items()}
+        return cls(segments=segments, layouts=layouts, stream_times=times, **saved)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,20 @@
+"""The settings that `tw.join` needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import thalweg as tw
+from thalweg.spark.joins.plan import CHANGELOG, PROVIDER, ROCKS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_a_session_is_configured_once(spark: SparkSession) -> None:
+    own = spark.newSession()
+    assert tw.configure(own) == {PROVIDER: ROCKS, CHANGELOG: "true"}
+    assert tw.configure(own) == {}
+    rate = own.readStream.format("rate").load()
+    tw.join({"a": rate, "b": rate}, "a.value = b.value", "1 minute", "timestamp")
+    assert spark.conf.get(PROVIDER, None) != ROCKS
