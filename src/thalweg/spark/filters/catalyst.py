@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from thalweg.spark.filters.harmless import CLOCKS, Node, Prover
@@ -45,9 +46,41 @@ class Facts:
     columns: tuple[str, ...] | None = None  # the top-level columns that it reads; None where names cannot tell them
     not_null: tuple[str, ...] = ()  # columns that are not NULL where it is true; told of conditions that may raise
 
+    @classmethod
+    def of_group(cls, members: Sequence[Facts]) -> Facts:
+        """The facts about a conjunction or a disjunction of conditions."""
+        columns = [member.columns for member in members if member.columns is not None]
+        return cls(
+            safe=all(member.safe for member in members),
+            cheap=all(member.cheap for member in members),
+            deterministic=all(member.deterministic for member in members),
+            columns=tuple(dict.fromkeys(chain.from_iterable(columns))) if len(columns) == len(members) else None,
+        )
+
+
+@dataclass(frozen=True)
+class AnalysedCondition:
+    """A condition after Spark's analysis: facts about it and, of a classic session, Catalyst's objects behind it."""
+
+    facts: Facts
+    tree: Node | None = None
+    catalyst: Catalyst | None = None
+
+    @property
+    def sql(self) -> str | None:
+        """The condition as SQL text; None where Spark does not tell."""
+        if self.tree is None or self.catalyst is None:
+            return None
+        return self.catalyst.property_of(self.tree, "sql")
+
 
 def facts_of(frame: DataFrame, conditions: Sequence[Column]) -> list[Facts]:
     """The facts about conditions on a DataFrame. Spark refuses conditions that it cannot analyse."""
+    return [condition.facts for condition in analyse(frame, conditions)]
+
+
+def analyse(frame: DataFrame, conditions: Sequence[Column]) -> list[AnalysedCondition]:
+    """Let Spark analyse conditions on a DataFrame, all at once. Spark refuses conditions that it cannot analyse."""
     if not conditions:
         return []
     filtered = frame.where(reduce(operator.and_, conditions))
@@ -57,7 +90,9 @@ def facts_of(frame: DataFrame, conditions: Sequence[Column]) -> list[Facts]:
         _ = filtered.schema  # analyse the conditions now
         simple = [is_simple_test(frame, condition) for condition in conditions]
         return [
-            Facts(safe=is_simple, cheap=is_simple, deterministic=not may_be_random(condition), columns=None)
+            AnalysedCondition(
+                Facts(safe=is_simple, cheap=is_simple, deterministic=not may_be_random(condition), columns=None)
+            )
             for is_simple, condition in zip(simple, conditions, strict=True)
         ]
     conjunction = _condition_of(filtered._jdf.queryExecution().analyzed())  # noqa: SLF001 - no public way to the plan
@@ -65,20 +100,19 @@ def facts_of(frame: DataFrame, conditions: Sequence[Column]) -> list[Facts]:
     prover = Prover(catalyst.fold, catalyst.property_of)
     names = _names_of_columns(frame)
     is_all_deterministic = conjunction.deterministic()
-    facts = []
+    analysed = []
     for tree in _operands(tree_of(conjunction.toJSON()), len(conditions)):
         safe = prover.is_harmless(tree)
-        facts.append(
-            Facts(
-                safe=safe,
-                cheap=safe and _is_cheap(tree),
-                deterministic=not _runs_python(tree)
-                and (is_all_deterministic or catalyst.property_of(tree, "deterministic") == "True"),
-                columns=_columns(tree, names),
-                not_null=() if safe else tuple(dict.fromkeys(_not_null(tree, catalyst, names))),
-            )
+        facts = Facts(
+            safe=safe,
+            cheap=safe and _is_cheap(tree),
+            deterministic=not _runs_python(tree)
+            and (is_all_deterministic or catalyst.property_of(tree, "deterministic") == "True"),
+            columns=_columns(tree, names),
+            not_null=() if safe else tuple(dict.fromkeys(_not_null(tree, catalyst, names))),
         )
-    return facts
+        analysed.append(AnalysedCondition(facts, tree, catalyst))
+    return analysed
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,9 @@ from thalweg.spark import runs
 from thalweg.spark.filters.conditions import quoted
 from thalweg.spark.filters.forms import Form, Place, code_form
 from thalweg.spark.filters.predicates.base import Analysis, Predicate, as_predicate, column_names
+from thalweg.spark.filters.predicates.compound import conjuncts
 from thalweg.spark.filters.routes import AUTO, RouteBy, Routes, check_route_by, routes_of
+from thalweg.spark.filters.split.split import split
 from thalweg.spark.filters.worker.quarantine import QuarantineSpec
 from thalweg.spark.filters.worker.spec import PolicySpec
 from thalweg.spark.folder import StateFolder, folder_for
@@ -99,7 +101,7 @@ class FilterQuery:
 
 def ask(frame: DataFrame | None, written: Sequence[Any], options: FilterOptions, *, may_join: bool) -> FilterQuery:
     """Check the user's predicates, and find out how each can run; some checks need a DataFrame."""
-    predicates = _predicates(written)
+    predicates, split_notes = _split(frame, _predicates(written))
     names = _distinct_names(predicates)
     quarantine_columns = (
         column_names(options.quarantine_columns, "quarantine_columns") if options.quarantine_columns else ()
@@ -135,7 +137,7 @@ def ask(frame: DataFrame | None, written: Sequence[Any], options: FilterOptions,
         quarantine_columns=quarantine_columns,
         folder=folder,
         routes=None if frame is None else routes_of(frame, options.route_by, in_python, kind, len(forms)),
-        notes=_notes(options, forms),
+        notes=(*split_notes, *_notes(options, forms)),
     )
     if options.on_error == "quarantine":
         _check_python_is_last(query)
@@ -151,6 +153,14 @@ def _predicates(written: Sequence[Any]) -> list[Predicate]:
             f"tw.expr('a > 1 AND b > 1'), or write a second tw.where"
         )
     return [as_predicate(each) for each in written]
+
+
+def _split(frame: DataFrame | None, predicates: list[Predicate]) -> tuple[list[Predicate], tuple[str, ...]]:
+    """The predicates after their conditions were split; notes for the user."""
+    if frame is None:
+        return [conjunct for predicate in predicates for conjunct in conjuncts(predicate)], ()
+    found = split(frame, predicates)
+    return list(found.predicates), found.notes
 
 
 def _distinct_names(predicates: Sequence[Predicate]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Never
 
@@ -65,6 +65,10 @@ class Predicate:
     def parts(self) -> tuple[Predicate, ...]:
         """The predicate and all in it."""
         return (self, *(part for member in self.members for part in member.parts))
+
+    def with_members(self, members: Sequence[Predicate]) -> Predicate:
+        """The same predicate, made of other members."""
+        return self
 
     @property
     def stored_table(self) -> StoredTable | None:
@@ -133,21 +137,24 @@ class Predicate:
 
         return not_(self)
 
-    def __and__(self, other: object) -> Never:
-        raise TypeError(f"write tw.where(df, a, b) for both of two predicates, not {self.name} & ...")
+    def __and__(self, other: object) -> Predicate:
+        from thalweg.spark.filters.predicates.compound import conjunction_of
 
-    __rand__ = __and__
+        return conjunction_of(self, other)
+
+    def __rand__(self, other: object) -> Predicate:
+        from thalweg.spark.filters.predicates.compound import conjunction_of
+
+        return conjunction_of(other, self)
 
     def __bool__(self) -> Never:
         raise TypeError(
-            f"{self.name!r} is a predicate, neither true nor false: write tw.where(df, a, b), not 'a and b'"
+            f"{self.name!r} is a predicate, neither true nor false: write tw.where(df, a & b), not 'a and b'"
         )
 
     def _get_object_id(self) -> Never:
         """PySpark asks for this where a Column meets a predicate, as in `F.col("a") & p`."""
-        raise TypeError(
-            f"predicate {self.name!r} is no Column: write tw.where(df, column, predicate), not column & ..."
-        )
+        raise TypeError(f"predicate {self.name!r} is no Column: write it first, as in predicate & column")
 
 
 class Analysis:
@@ -177,10 +184,11 @@ class Analysis:
         """By the identity of the predicates, which live as long as this."""
         if self._frame is None:
             return {}
-        written = [expression.column(self._frame) for expression in self._expressions]
-        facts = facts_of(self._frame, written)
-        found = zip(self._expressions, written, facts, strict=True)
-        return {id(each): condition_of(column, fact, self._opaque) for each, column, fact in found}
+        written = {id(expression): expression.column(self._frame) for expression in self._expressions}
+        facts = {id(expression): expression.facts for expression in self._expressions if expression.facts is not None}
+        unknown = [number for number in written if number not in facts]
+        facts |= zip(unknown, facts_of(self._frame, [written[number] for number in unknown]), strict=True)
+        return {number: condition_of(column, facts[number], self._opaque) for number, column in written.items()}
 
     def condition(self, expression: ExpressionPredicate) -> SparkCondition:
         """An expression as a condition on the DataFrame."""
@@ -197,10 +205,8 @@ def as_predicate(written: object) -> Predicate:
 
     if isinstance(written, Predicate):
         return written
-    if isinstance(written, str):
-        return expr(written)
-    if is_column(written):
-        return expr(written)  # type: ignore[arg-type]
+    if isinstance(written, str) or is_column(written):
+        return replace(expr(written), whole=False)  # type: ignore[arg-type]
     name = getattr(written, "__name__", type(written).__name__)
     if hasattr(written, "returnType") and hasattr(written, "func"):  # a udf
         raise TypeError(
