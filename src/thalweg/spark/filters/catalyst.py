@@ -64,14 +64,23 @@ class AnalysedCondition:
 
     facts: Facts
     tree: Node | None = None
-    catalyst: Catalyst | None = None
+    analysis: CatalystAnalysis | None = None
 
     @property
     def sql(self) -> str | None:
         """The condition as SQL text; None where Spark does not tell."""
-        if self.tree is None or self.catalyst is None:
+        if self.tree is None or self.analysis is None:
             return None
-        return self.catalyst.property_of(self.tree, "sql")
+        return self.analysis.catalyst.property_of(self.tree, "sql")
+
+
+@dataclass(frozen=True)
+class CatalystAnalysis:
+    """The analysis of all conditions on a DataFrame of a classic session."""
+
+    catalyst: Catalyst
+    prover: Prover
+    names: dict[int, str]  # of the DataFrame's columns, by Catalyst's numbers
 
 
 def facts_of(frame: DataFrame, conditions: Sequence[Column]) -> list[Facts]:
@@ -97,21 +106,21 @@ def analyse(frame: DataFrame, conditions: Sequence[Column]) -> list[AnalysedCond
         ]
     conjunction = _condition_of(filtered._jdf.queryExecution().analyzed())  # noqa: SLF001 - no public way to the plan
     catalyst = Catalyst(frame.sparkSession._jvm, conjunction)  # noqa: SLF001 - as above
-    prover = Prover(catalyst.fold, catalyst.property_of)
     names = _names_of_columns(frame)
+    analysis = CatalystAnalysis(catalyst, Prover(catalyst.fold, catalyst.property_of), names)
     is_all_deterministic = conjunction.deterministic()
     analysed = []
     for tree in _operands(tree_of(conjunction.toJSON()), len(conditions)):
-        safe = prover.is_harmless(tree)
+        safe = analysis.prover.is_harmless(tree)
         facts = Facts(
             safe=safe,
             cheap=safe and _is_cheap(tree),
-            deterministic=not _runs_python(tree)
+            deterministic=not runs_python(tree)
             and (is_all_deterministic or catalyst.property_of(tree, "deterministic") == "True"),
-            columns=_columns(tree, names),
+            columns=columns_in(tree, names),
             not_null=() if safe else tuple(dict.fromkeys(_not_null(tree, catalyst, names))),
         )
-        analysed.append(AnalysedCondition(facts, tree, catalyst))
+        analysed.append(AnalysedCondition(facts, tree, analysis))
     return analysed
 
 
@@ -140,6 +149,18 @@ class Catalyst:
         except Py4JError:
             return None
         return None if value is None else str(value if isinstance(value, str | bool) else value.toString())
+
+    def column(self, node: Node) -> Column | None:
+        """A Column of a node, which knows its columns by identity."""
+        from py4j.protocol import Py4JError
+        from pyspark.sql.classic.column import Column
+
+        try:
+            expression = self.expression(node)
+            utilities = java_class(self.jvm, "org.apache.spark.sql.classic.ExpressionUtils")
+            return None if expression is None else Column(utilities.column(expression))
+        except (Py4JError, TypeError):
+            return None
 
     def fold(self, node: Node) -> Node | None:
         """The value of a constant expression, evaluated by the rules of Spark's optimizer; None if it raises."""
@@ -224,7 +245,8 @@ def _is_cheap_cast(tree: Node) -> bool:
     return all(node.fields.get("dataType") != "string" for node in _nodes(tree))
 
 
-def _runs_python(tree: Node) -> bool:
+def runs_python(tree: Node) -> bool:
+    """Whether an expression calls a Python UDF."""
     return any("PythonUDF" in node.kind for node in _nodes(tree))
 
 
@@ -255,7 +277,7 @@ def _not_null(tree: Node, catalyst: Catalyst, names: dict[int, str]) -> Iterator
             yield from _not_null(child, catalyst, names)
 
 
-def _columns(tree: Node, names: dict[int, str]) -> tuple[str, ...] | None:
+def columns_in(tree: Node, names: dict[int, str]) -> tuple[str, ...] | None:
     """The names of the columns that a condition reads, each once, in the order in which they occur."""
     numbers = [node.fields["exprId"]["id"] for node in _nodes(tree) if node.kind == "AttributeReference"]
     if any(number not in names for number in numbers):

@@ -81,6 +81,11 @@ class Predicate:
         return {}
 
     @property
+    def computed(self) -> Mapping[str, Column]:
+        """Expressions that Spark computes for the predicate, by the names that stand for them among its columns."""
+        return {}
+
+    @property
     def details(self) -> tuple[object, ...]:
         """The values that identify this predicate in a later run, besides kind and name."""
         return ()

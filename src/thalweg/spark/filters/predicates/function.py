@@ -50,18 +50,23 @@ class FunctionPredicate(Predicate):
 
     def check_can_be_sent(self) -> None:
         """Refuse a function that cannot be pickled."""
-        from pyspark.cloudpickle import dumps
-
-        try:
-            dumps(self.function)  # type: ignore[no-untyped-call]
-        except Exception as error:  # noqa: BLE001 - any error of pickling the user's objects
-            raise TypeError(
-                f"predicate {self.name!r} cannot be sent to workers ({error}): make the objects that it uses inside "
-                f"the function, or keep them in a module's variable that the function fills on first use"
-            ) from None
+        check_pickles(self.name, self.function)
 
     def in_python(self, analysis: Analysis) -> PythonForm:  # noqa: D102
         return PythonForm(self.on, (), partial(function_judge, self.name, self.function, self.takes, negate=False))
+
+
+def check_pickles(name: str, function: Callable[..., Any]) -> None:
+    """Refuse a predicate whose function cannot be pickled."""
+    from pyspark.cloudpickle import dumps
+
+    try:
+        dumps(function)  # type: ignore[no-untyped-call]
+    except Exception as error:  # noqa: BLE001 - any error of pickling the user's objects
+        raise TypeError(
+            f"predicate {name!r} cannot be sent to workers ({error}): make the objects that it uses inside the "
+            f"function, or keep them in a module's variable that the function fills on first use"
+        ) from None
 
 
 def function_judge(

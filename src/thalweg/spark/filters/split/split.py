@@ -1,12 +1,12 @@
 """Splits the conditions of a query into predicates that can be ordered: `split(frame, predicates)`.
 
 A conjunction becomes its parts. A disjunction becomes a `tw.any_of` of its parts if these are worth an order, and stays
-a whole otherwise: Spark evaluates it as it is written. So does a group with a part that is not deterministic.
+a whole otherwise: Spark evaluates it as it is written. So does a group with a part that is not deterministic. Python
+UDFs become predicates that run with the user's other Python predicates.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, Any
 from thalweg.ordering.precedence import MAX_FILTERS
 from thalweg.spark.filters.catalyst import AnalysedCondition, Facts, analyse
 from thalweg.spark.filters.predicates.base import Predicate
-from thalweg.spark.filters.predicates.compound import any_of, conjunction_of, conjuncts
+from thalweg.spark.filters.predicates.compound import any_of, conjunction_of, conjuncts, not_
 from thalweg.spark.filters.predicates.expression import ExpressionPredicate
 from thalweg.spark.filters.split.columns import take_apart
 from thalweg.spark.filters.split.logic import Group, Part, logic_of
+from thalweg.spark.filters.split.names import sql_name
+from thalweg.spark.filters.split.udfs import StaysInSparkError, udf_predicate
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 Condition = Any  # text in Spark SQL, or a Column
-CAST_OF_NUMBER = re.compile(r"CAST\((-?[0-9.]+)(?:BD|D|L|S|Y)? AS [A-Z]+(?:\([0-9,]+\))?\)")  # Spark's, not the user's
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,10 @@ def split(frame: DataFrame, predicates: Sequence[Predicate]) -> Split:
         analysed = analyse(frame, [_as_column(part.condition) for part in parts])
     except AnalysisException:
         return Split(tuple(predicates))  # Spark will say of the whole conditions which of them it cannot analyse
-    splitter = _Splitter({id(part): found for part, found in zip(parts, analysed, strict=True)})
+    spark = frame.sparkSession
+    splitter = _Splitter(
+        {id(part): _known(part.condition, found, spark) for part, found in zip(parts, analysed, strict=True)}
+    )
     replacements = {
         id(expression): splitter.predicate(logic) for expression, logic in zip(written, logics, strict=True)
     }
@@ -58,24 +62,66 @@ def split(frame: DataFrame, predicates: Sequence[Predicate]) -> Split:
     if len(found) > MAX_FILTERS:
         reason = f"conditions stay whole: they have {len(found)} parts, and up to {MAX_FILTERS} can be ordered"
         return Split(tuple(predicates), (reason,))
-    return Split(tuple(found))
+    return Split(tuple(found), tuple(splitter.notes))
+
+
+@dataclass(frozen=True)
+class _KnownPart:
+    """A part of a condition, not negated, with all that Spark's analysis tells of it."""
+
+    text: str
+    facts: Facts
+    udf: Predicate | None  # if the part is a UDF that is taken over
+    note: str | None  # why a UDF stays in Spark
+
+    @property
+    def holds_place(self) -> bool:
+        """Whether the part has to stay where it is written."""
+        return not self.facts.deterministic if self.udf is None else self.udf.holds_place
+
+
+def _known(condition: Condition, analysed: AnalysedCondition, spark: SparkSession) -> _KnownPart:
+    text = condition
+    if not isinstance(condition, str):
+        sql = analysed.sql
+        text = str(condition).removeprefix("Column<'").removesuffix("'>") if sql is None else sql_name(sql)
+    try:
+        return _KnownPart(text, analysed.facts, udf_predicate(text, analysed, spark), None)
+    except StaysInSparkError as error:
+        return _KnownPart(text, analysed.facts, None, f"{text} stays in Spark: {error}")
 
 
 class _Splitter:
-    """Makes predicates of the structure of conditions, given Spark's analysis of each part."""
+    """Makes predicates of the structure of conditions."""
 
-    def __init__(self, analysed: Mapping[int, AnalysedCondition]) -> None:
-        self._analysed = analysed  # by the identity of the parts, which live as long as this
+    def __init__(self, parts: Mapping[int, _KnownPart]) -> None:
+        self._parts = parts  # by the identity of the parts in the structure, which live as long as this
+        self.notes = [part.note for part in parts.values() if part.note is not None]
 
     def predicate(self, logic: Part[Condition] | Group[Condition]) -> Predicate:
+        """The predicate of a part or a group."""
         if isinstance(logic, Part):
-            return self._whole(logic)
+            udf = self._parts[id(logic)].udf
+            if udf is None:
+                return self._whole(logic)
+            return not_(udf, name=self._name(logic)) if logic.negated else udf
         if not logic.is_disjunction:
-            return conjunction_of(*map(self.predicate, logic.members))
+            return conjunction_of(*map(self.predicate, logic.members), name=self._name(logic))
         facts = self._facts(logic)
-        if facts.cheap or not facts.safe or not facts.deterministic:
-            return self._whole(logic)
-        return any_of(*map(self._whole, logic.members), name=self._name(logic))
+        if self._has_udf(logic):
+            if not any(self._parts[id(part)].holds_place for part in logic.parts):
+                return any_of(*map(self._member, logic.members), name=self._name(logic))
+            self.notes.append(f"{self._name(logic)} stays in Spark: a part of it keeps its place")
+        elif facts.safe and facts.deterministic and not facts.cheap:
+            return any_of(*map(self._whole, logic.members), name=self._name(logic))
+        return self._whole(logic)
+
+    def _member(self, logic: Part[Condition] | Group[Condition]) -> Predicate:
+        """A member of a disjunction with UDFs; if it has no UDF itself, it is one condition in Spark."""
+        return self.predicate(logic) if self._has_udf(logic) else self._whole(logic)
+
+    def _has_udf(self, logic: Part[Condition] | Group[Condition]) -> bool:
+        return any(self._parts[id(part)].udf is not None for part in logic.parts)
 
     def _whole(self, logic: Part[Condition] | Group[Condition]) -> ExpressionPredicate:
         """A part or a whole group as one condition in Spark."""
@@ -85,7 +131,7 @@ class _Splitter:
         return ExpressionPredicate(name=self._name(logic), condition=condition, facts=self._facts(logic))
 
     def _facts(self, logic: Part[Condition] | Group[Condition]) -> Facts:
-        facts = [self._analysed[id(part)].facts for part in logic.parts]
+        facts = [self._parts[id(part)].facts for part in logic.parts]
         return facts[0] if isinstance(logic, Part) else Facts.of_group(facts)
 
     def _name(self, logic: Part[Condition] | Group[Condition]) -> str:
@@ -96,28 +142,8 @@ class _Splitter:
                 for member in logic.members
             ]
             return (" OR " if logic.is_disjunction else " AND ").join(names)
-        text = logic.condition if isinstance(logic.condition, str) else self._sql(logic)
+        text = self._parts[id(logic)].text
         return f"NOT ({text})" if logic.negated else text
-
-    def _sql(self, part: Part[Condition]) -> str:
-        sql = self._analysed[id(part)].sql
-        if sql is None:
-            return str(part.condition).removeprefix("Column<'").removesuffix("'>")
-        return without_parentheses(CAST_OF_NUMBER.sub(r"\1", sql))
-
-
-def without_parentheses(text: str) -> str:
-    """A text without the parentheses around all of it.
-
-    >>> without_parentheses("(a > 1)"), without_parentheses("(a) = (b)")
-    ('a > 1', '(a) = (b)')
-    """
-    depth = 0
-    for place, letter in enumerate(text):
-        depth += {"(": 1, ")": -1}.get(letter, 0)
-        if depth == 0:
-            return text[1:-1] if place == len(text) - 1 and text.startswith("(") else text
-    return text
 
 
 def _replaced(predicate: Predicate, replacements: Mapping[int, Predicate]) -> Predicate:
