@@ -38,8 +38,8 @@ def cycle() -> list[Any]:
 
 
 CASES: tuple[tuple[Callable[[Any], object], type[Exception], str], ...] = (
-    (lambda df: tw.where(df, udf_object()), TypeError, r"is a Spark UDF: pass the Column that it gives, tw\.where"),
-    (lambda _: tw.predicate(udf_object(), on="a"), TypeError, r"write tw\.predicate\(the_udf\.func"),
+    (lambda df: tw.where(df, lambda *a: a), TypeError, r"does not say which values it takes: write tw\.predicate\("),
+    (lambda _: tw.predicate(udf_object(), on="a"), TypeError, r"write the_udf\('column'\), which tw\.where takes"),
     (lambda df: tw.where(df.toPandas(), "a > 1"), TypeError, r"a pandas DataFrame: write spark\.createDataFrame\(df\)"),
     (lambda _: tw.lookup([1, 2], on="a"), TypeError, r"not a list: write pa\.table\("),
     (
@@ -119,6 +119,15 @@ def test_columns_come_from_the_parameters(frame: DataFrame) -> None:
 
     assert large.on == ("a",)
     assert tw.where(frame, large).count() == 2
+
+
+def test_functions_and_udfs_take_the_columns_that_their_parameters_name(frame: DataFrame) -> None:
+    def large(a: int) -> bool:
+        return a > 3
+
+    assert tw.where(frame, large).count() == 2
+    assert tw.where(frame, tw.any_of(large, udf_object()), tw.not_(large)).count() == 4
+    assert tw.where(frame, udf_object()).count() == 6
 
 
 @pytest.mark.parametrize("content", ["file", "folder", "odd"])

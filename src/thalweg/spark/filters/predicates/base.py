@@ -204,24 +204,25 @@ class Analysis:
         return opaque_truth(self._frame, facts.columns)
 
 
-def as_predicate(written: object) -> Predicate:
-    """A predicate from an argument of `tw.where`: a predicate, a Column, or text in Spark SQL."""
+def as_predicate(written: Any) -> Predicate:  # noqa: ANN401 - as in `where`
+    """A predicate from an argument of `tw.where`: a predicate, a Column, text in Spark SQL, a function or a UDF."""
     from thalweg.spark.filters.predicates.expression import expr
+    from thalweg.spark.filters.predicates.function import parameter_names, predicate, takes_of
 
     if isinstance(written, Predicate):
         return written
     if isinstance(written, str) or is_column(written):
-        return replace(expr(written), whole=False)  # type: ignore[arg-type]
+        return replace(expr(written), whole=False)
     name = getattr(written, "__name__", type(written).__name__)
-    if hasattr(written, "returnType") and hasattr(written, "func"):  # a udf
-        raise TypeError(
-            f"{name} is a Spark UDF: pass the Column that it gives, tw.where(df, {name}('column')), or make a "
-            f"predicate of its function, tw.predicate({name}.func, on='column', takes='rows')"
-        )
+    if is_udf(written):  # of the columns that its parameters name
+        return as_predicate(written(*parameter_names(written.func, f"{name}('column')")))
     if callable(written) and hasattr(written, "__code__"):
-        raise TypeError(
-            f"{name} is a plain function: write @tw.predicate(on='column') above it, so that its columns are known"
-        )
+        if takes_of(written) is None:
+            raise TypeError(
+                f"{name} does not say which values it takes: write tw.predicate({name}, takes='rows') if it tests a "
+                f"row at a time, or takes='arrow', 'numpy' or 'pandas' if it tests many rows at once"
+            )
+        return predicate(written)
     if isinstance(written, list | tuple):
         raise TypeError(f"write predicates one after the other, not in a {type(written).__name__}: tw.where(df, *list)")
     raise TypeError(
@@ -242,6 +243,11 @@ def _is_cost(value: object) -> bool:
 def is_column(value: object) -> bool:
     """Whether a value is a Column, of a classic session or of Connect."""
     return type(value).__module__.startswith("pyspark.") and type(value).__name__ == "Column"
+
+
+def is_udf(value: object) -> bool:
+    """Whether a value is a Python UDF of Spark."""
+    return hasattr(value, "returnType") and hasattr(value, "func")
 
 
 def column_names(written: object, argument: str) -> tuple[str, ...]:
