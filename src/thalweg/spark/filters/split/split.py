@@ -17,12 +17,14 @@ from thalweg.spark.filters.predicates.base import Predicate
 from thalweg.spark.filters.predicates.compound import any_of, conjunction_of, conjuncts, not_
 from thalweg.spark.filters.predicates.expression import ExpressionPredicate
 from thalweg.spark.filters.split.columns import take_apart
+from thalweg.spark.filters.split.connect_udfs import connect_udf_predicate
 from thalweg.spark.filters.split.logic import Group, Part, logic_of
-from thalweg.spark.filters.split.names import sql_name
-from thalweg.spark.filters.split.udfs import StaysInSparkError, udf_predicate
+from thalweg.spark.filters.split.names import client_sql, sql_name
+from thalweg.spark.filters.split.taken_over import StaysInSparkError
+from thalweg.spark.filters.split.udfs import udf_predicate
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
 
 Condition = Any  # text in Spark SQL, or a Column
 
@@ -51,9 +53,8 @@ def split(frame: DataFrame, predicates: Sequence[Predicate]) -> Split:
         analysed = analyse(frame, [_as_column(part.condition) for part in parts])
     except AnalysisException:
         return Split(tuple(predicates))  # Spark will say of the whole conditions which of them it cannot analyse
-    spark = frame.sparkSession
     splitter = _Splitter(
-        {id(part): _known(part.condition, found, spark) for part, found in zip(parts, analysed, strict=True)}
+        {id(part): _known(part.condition, found, frame) for part, found in zip(parts, analysed, strict=True)}
     )
     replacements = {
         id(expression): splitter.predicate(logic) for expression, logic in zip(written, logics, strict=True)
@@ -80,15 +81,20 @@ class _KnownPart:
         return not self.facts.deterministic if self.udf is None else self.udf.holds_place
 
 
-def _known(condition: Condition, analysed: AnalysedCondition, spark: SparkSession) -> _KnownPart:
+def _known(condition: Condition, analysed: AnalysedCondition, frame: DataFrame) -> _KnownPart:
+    is_classic = analysed.tree is not None
     text = condition
     if not isinstance(condition, str):
-        sql = analysed.sql
-        text = str(condition).removeprefix("Column<'").removesuffix("'>") if sql is None else sql_name(sql)
+        text = sql_name(analysed.sql or "") if is_classic else client_sql(condition._expr)  # noqa: SLF001 - no public way
     try:
-        return _KnownPart(text, analysed.facts, udf_predicate(text, analysed, spark), None)
+        udf = (
+            udf_predicate(text, analysed, frame.sparkSession)
+            if is_classic
+            else connect_udf_predicate(text, condition, frame)
+        )
     except StaysInSparkError as error:
         return _KnownPart(text, analysed.facts, None, f"{text} stays in Spark: {error}")
+    return _KnownPart(text, analysed.facts, udf, None)
 
 
 class _Splitter:

@@ -18,23 +18,21 @@ from thalweg.spark.filters.harmless import Node
 from thalweg.spark.filters.harmless.values import Unproven
 from thalweg.spark.filters.predicates.base import Predicate
 from thalweg.spark.filters.predicates.compound import not_
-from thalweg.spark.filters.predicates.udf import UdfPredicate
 from thalweg.spark.filters.split.names import sql_name
-from thalweg.spark.filters.worker.udfs import Comparison, Convention, UdfCall
+from thalweg.spark.filters.split.taken_over import (
+    CONSTANTS,
+    NUMBERS,
+    RETURNS,
+    TURNED,
+    Argument,
+    FoundUdf,
+    StaysInSparkError,
+)
+from thalweg.spark.filters.worker.udfs import Comparison, Convention
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, SparkSession
+    from pyspark.sql import SparkSession
 
-# The types of values that a UDF may return, from narrow to wide where Spark compares one as another.
-NUMBERS = {
-    "byte": pa.int8(),
-    "short": pa.int16(),
-    "integer": pa.int32(),
-    "long": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-}
-RETURNS = NUMBERS | {"boolean": pa.bool_(), "string": pa.string()}
 COMPARISONS = {
     "EqualTo": "=",
     "EqualNullSafe": "<=>",
@@ -43,23 +41,6 @@ COMPARISONS = {
     "GreaterThan": ">",
     "GreaterThanOrEqual": ">=",
 }
-TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-PLAIN = {*NUMBERS, "boolean", "string", "binary", "date", "timestamp", "timestamp_ntz"}  # that pandas has values for
-CONSTANTS: dict[str, Callable[[str], Any]] = {
-    **dict.fromkeys(("byte", "short", "integer", "long"), int),
-    **dict.fromkeys(("float", "double"), float),
-    "boolean": lambda text: text == "true",
-    "string": str,
-}
-SAFELY = "spark.sql.execution.pandas.convertToArrowArraySafely"
-OTHER_VALUES = {  # settings with which Spark hands a UDF other values
-    "spark.sql.legacy.execution.pythonUDF.pandas.conversion.enabled": {Convention.ARROW_ROWS},
-    "spark.sql.execution.pythonUDF.pandas.preferIntExtensionDtype": {Convention.PANDAS, Convention.PANDAS_ITERATOR},
-}
-
-
-class StaysInSparkError(Exception):
-    """A condition with a UDF is not taken over; the message says why."""
 
 
 def udf_predicate(name: str, condition: AnalysedCondition, spark: SparkSession) -> Predicate | None:
@@ -71,52 +52,33 @@ def udf_predicate(name: str, condition: AnalysedCondition, spark: SparkSession) 
         negated = not negated
         tree = tree.children[0] if tree.kind == "Not" else replace(tree, kind="IsNull")
     call, comparison = _compared(tree, condition.analysis)
-    arguments = [_Argument.of(child, condition.analysis) for child in call.children]
+    arguments = [_argument(child, condition.analysis) for child in call.children]
     function, convention = _function(call, condition.analysis)
-    _check(call, convention, arguments, spark)
-    found = UdfPredicate(
-        name=name,
-        deterministic=bool(call.fields["udfDeterministic"]),
-        call=UdfCall(
-            function=function,
-            convention=convention,
-            keywords=tuple(argument.keyword for argument in arguments),
-            returns=RETURNS[call.fields["dataType"]],
-            safely=is_set(spark, SAFELY),
-            comparison=comparison,
-        ),
-        arguments=tuple(argument.name for argument in arguments),
-        expressions={argument.name: argument.column for argument in arguments if argument.column is not None},
-    )
+    udf = FoundUdf(function, convention, call.fields["udfDeterministic"], call.fields["dataType"], arguments)
+    found = udf.predicate(name, comparison, spark)
     return not_(found, name=name) if negated else found
 
 
-class _Argument:
-    """An argument of a UDF: a column of the DataFrame, or an expression that Spark computes."""
-
-    def __init__(self, name: str, kind: Any, keyword: str | None, column: Column | None) -> None:  # noqa: ANN401 - JSON
-        self.name, self.kind, self.keyword, self.column = name, kind, keyword, column
-
-    @classmethod
-    def of(cls, node: Node, analysis: CatalystAnalysis) -> _Argument:
-        keyword = None
-        if node.kind == "NamedArgumentExpression":
-            keyword, (node,) = node.fields["key"], node.children
-        if columns_in(node, analysis.names) is None:
-            raise StaysInSparkError("it reads a column that is not in the DataFrame, or not by its name")
-        if node.kind == "AttributeReference":
-            return cls(quoted(analysis.names[node.fields["exprId"]["id"]]), node.fields["dataType"], keyword, None)
-        text = sql_name(analysis.catalyst.property_of(node, "sql") or node.kind)
-        if runs_python(node):
-            raise StaysInSparkError(f"its argument {text} is a UDF itself")
-        try:
-            kind = analysis.prover.value(node).type
-        except (Unproven, RecursionError):
-            raise StaysInSparkError(f"its argument {text} may raise an error") from None
-        column = analysis.catalyst.column(node)
-        if column is None or analysis.catalyst.property_of(node, "deterministic") != "True":
-            raise StaysInSparkError(f"its argument {text} is not deterministic")
-        return cls(text, kind, keyword, column)
+def _argument(node: Node, analysis: CatalystAnalysis) -> Argument:
+    """An argument of a call; nothing that may raise or change, as it may be computed for more rows than Spark would."""
+    keyword = None
+    if node.kind == "NamedArgumentExpression":
+        keyword, (node,) = node.fields["key"], node.children
+    if columns_in(node, analysis.names) is None:
+        raise StaysInSparkError("it reads a column that is not in the DataFrame, or not by its name")
+    if node.kind == "AttributeReference":
+        return Argument(quoted(analysis.names[node.fields["exprId"]["id"]]), node.fields["dataType"], keyword)
+    text = sql_name(analysis.catalyst.property_of(node, "sql") or node.kind)
+    if runs_python(node):
+        raise StaysInSparkError(f"its argument {text} is a UDF itself")
+    try:
+        kind = analysis.prover.value(node).type
+    except (Unproven, RecursionError):
+        raise StaysInSparkError(f"its argument {text} may raise an error") from None
+    column = analysis.catalyst.column(node)
+    if column is None or analysis.catalyst.property_of(node, "deterministic") != "True":
+        raise StaysInSparkError(f"its argument {text} is not deterministic")
+    return Argument(text, kind, keyword, column)
 
 
 def _compared(tree: Node, analysis: CatalystAnalysis) -> tuple[Node, Comparison | None]:
@@ -167,32 +129,3 @@ def _function(call: Node, analysis: CatalystAnalysis) -> tuple[Callable[..., Any
     except Exception as error:  # noqa: BLE001 - any error of the user's imports
         raise StaysInSparkError(f"its function cannot be loaded here ({type(error).__name__}: {error})") from None
     return function, convention
-
-
-def _check(call: Node, convention: Convention, arguments: list[_Argument], spark: SparkSession) -> None:
-    if call.fields["dataType"] not in RETURNS:
-        raise StaysInSparkError("it returns values that are not compared here")
-    if not arguments:
-        raise StaysInSparkError("it takes no column")
-    for argument in arguments:
-        is_decimal = isinstance(argument.kind, str) and argument.kind.startswith("decimal")
-        is_plain = is_decimal or (isinstance(argument.kind, str) and argument.kind in PLAIN)
-        if not is_plain if convention.is_of_pandas else _is_unknown(argument.kind):
-            raise StaysInSparkError(f"its argument {argument.name} has a type that only Spark hands to it")
-    for setting, conventions in OTHER_VALUES.items():
-        if convention in conventions and is_set(spark, setting):
-            raise StaysInSparkError(f"{setting} is set")
-
-
-def is_set(spark: SparkSession, setting: str) -> bool:
-    """Whether a setting of a session is true; a version of Spark that does not know it has it false."""
-    return spark.conf.get(setting, "false") == "true"
-
-
-def _is_unknown(kind: Any) -> bool:  # noqa: ANN401 - a type as JSON has it
-    """Whether a type has values that are not converted here as Spark does."""
-    if isinstance(kind, dict):
-        inner = [kind.get("elementType"), kind.get("keyType"), kind.get("valueType")]
-        inner += [each["type"] for each in kind.get("fields", ())]
-        return kind["type"] not in {"array", "map", "struct"} or any(map(_is_unknown, filter(None, inner)))
-    return not (kind in PLAIN or str(kind).startswith(("decimal", "interval day", "interval hour", "interval minute")))
