@@ -80,7 +80,8 @@ class CatalystAnalysis:
 
     catalyst: Catalyst
     prover: Prover
-    names: dict[int, str]  # of the DataFrame's columns, by Catalyst's numbers
+    names: dict[int, str]  # of the DataFrame's columns, by Catalyst's numbers, where a name means one column
+    numbers: frozenset[int]  # of all columns of the DataFrame
 
 
 def facts_of(frame: DataFrame, conditions: Sequence[Column]) -> list[Facts]:
@@ -106,8 +107,8 @@ def analyse(frame: DataFrame, conditions: Sequence[Column]) -> list[AnalysedCond
         ]
     conjunction = _condition_of(filtered._jdf.queryExecution().analyzed())  # noqa: SLF001 - no public way to the plan
     catalyst = Catalyst(frame.sparkSession._jvm, conjunction)  # noqa: SLF001 - as above
-    names = _names_of_columns(frame)
-    analysis = CatalystAnalysis(catalyst, Prover(catalyst.fold, catalyst.property_of), names)
+    names, numbers = _names_of_columns(frame)
+    analysis = CatalystAnalysis(catalyst, Prover(catalyst.fold, catalyst.property_of), names, numbers)
     is_all_deterministic = conjunction.deterministic()
     analysed = []
     for tree in _operands(tree_of(conjunction.toJSON()), len(conditions)):
@@ -117,7 +118,7 @@ def analyse(frame: DataFrame, conditions: Sequence[Column]) -> list[AnalysedCond
             cheap=safe and _is_cheap(tree),
             deterministic=not runs_python(tree)
             and (is_all_deterministic or catalyst.property_of(tree, "deterministic") == "True"),
-            columns=columns_in(tree, names),
+            columns=_columns(tree, names),
             not_null=() if safe else tuple(dict.fromkeys(_not_null(tree, catalyst, names))),
         )
         analysed.append(AnalysedCondition(facts, tree, analysis))
@@ -153,12 +154,10 @@ class Catalyst:
     def column(self, node: Node) -> Column | None:
         """A Column of a node, which knows its columns by identity."""
         from py4j.protocol import Py4JError
-        from pyspark.sql.classic.column import Column
 
         try:
             expression = self.expression(node)
-            utilities = java_class(self.jvm, "org.apache.spark.sql.classic.ExpressionUtils")
-            return None if expression is None else Column(utilities.column(expression))
+            return None if expression is None else column_of_expression(self.jvm, expression)
         except (Py4JError, TypeError):
             return None
 
@@ -191,6 +190,13 @@ def _errors_not_logged() -> Iterator[None]:
         yield
     finally:
         logger.disabled = before
+
+
+def column_of_expression(jvm: Any, expression: Any) -> Column:  # noqa: ANN401 - objects of the JVM
+    """A Column of an expression that Catalyst has analysed, which knows its columns by identity."""
+    from pyspark.sql.classic.column import Column
+
+    return Column(java_class(jvm, "org.apache.spark.sql.classic.ExpressionUtils").column(expression))
 
 
 def tree_of(text: str) -> Node:
@@ -250,21 +256,22 @@ def runs_python(tree: Node) -> bool:
     return any("PythonUDF" in node.kind for node in _nodes(tree))
 
 
-def _names_of_columns(frame: DataFrame) -> dict[int, str]:
-    """The names of a DataFrame's columns by Catalyst's numbers, without names that mean more than one column."""
+def _names_of_columns(frame: DataFrame) -> tuple[dict[int, str], frozenset[int]]:
+    """The names of a DataFrame's columns by Catalyst's numbers, without names that mean several; and all numbers."""
     from py4j.protocol import Py4JError
 
     try:
         listed = frame._jdf.queryExecution().analyzed().output().mkString(SEPARATOR)  # noqa: SLF001 - as above
     except Py4JError:
-        return {}
+        return {}, frozenset()
     found = [match for match in map(ATTRIBUTE.fullmatch, listed.split(SEPARATOR)) if match]
     names = [match[1] for match in found]
     keys = [name.lower() for name in names]
     if len(set(keys)) < len(set(names)) and frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
         keys = names
     counts = Counter(keys)
-    return {int(match[2]): match[1] for match, key in zip(found, keys, strict=True) if counts[key] == 1}
+    unique = {int(match[2]): match[1] for match, key in zip(found, keys, strict=True) if counts[key] == 1}
+    return unique, frozenset(int(match[2]) for match in found)
 
 
 def _not_null(tree: Node, catalyst: Catalyst, names: dict[int, str]) -> Iterator[str]:
@@ -277,9 +284,14 @@ def _not_null(tree: Node, catalyst: Catalyst, names: dict[int, str]) -> Iterator
             yield from _not_null(child, catalyst, names)
 
 
-def columns_in(tree: Node, names: dict[int, str]) -> tuple[str, ...] | None:
+def numbers_in(tree: Node) -> list[int]:
+    """Catalyst's numbers of the columns that an expression reads, in the order in which they occur."""
+    return [node.fields["exprId"]["id"] for node in _nodes(tree) if node.kind == "AttributeReference"]
+
+
+def _columns(tree: Node, names: dict[int, str]) -> tuple[str, ...] | None:
     """The names of the columns that a condition reads, each once, in the order in which they occur."""
-    numbers = [node.fields["exprId"]["id"] for node in _nodes(tree) if node.kind == "AttributeReference"]
+    numbers = numbers_in(tree)
     if any(number not in names for number in numbers):
         return None
     return tuple(dict.fromkeys(names[number] for number in numbers))

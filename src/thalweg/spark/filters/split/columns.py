@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from thalweg.spark.filters.catalyst import column_of_expression
 from thalweg.spark.filters.split.logic import Connective
 from thalweg.spark.filters.split.text import take_text_apart
 from thalweg.spark.jvm import java_class
@@ -15,7 +16,6 @@ from thalweg.spark.jvm import java_class
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-Condition = "str | Column"
 CONNECTIVES: dict[str, Connective] = {"and": "and", "or": "or", "!": "not", "not": "not"}
 
 
@@ -29,7 +29,6 @@ def take_apart(condition: str | Column) -> tuple[Connective, list[str | Column]]
 
 def _of_classic(column: Any) -> tuple[Connective, list[str | Column]] | None:  # noqa: ANN401 - a classic Column
     from py4j.protocol import Py4JError
-    from pyspark import SparkContext
     from pyspark.sql.classic.column import Column
 
     try:
@@ -37,15 +36,27 @@ def _of_classic(column: Any) -> tuple[Connective, list[str | Column]] | None:  #
         kind = node.getClass().getSimpleName()
         if kind == "SqlExpression":
             return take_apart(node.expression())
+        if kind == "ExpressionColumnNode":  # of an expression that Spark has analysed
+            return _of_expression(node.expression())
         connective = CONNECTIVES.get(node.functionName()) if kind == "UnresolvedFunction" else None
         if connective is None:
             return None
-        java_column: Any = java_class(SparkContext._active_spark_context._jvm, "org.apache.spark.sql.Column")  # type: ignore[union-attr]  # noqa: SLF001
+        java_column = java_class(_jvm(), "org.apache.spark.sql.Column")
         arguments = node.arguments()
         operands = [Column(java_column(arguments.apply(place))) for place in range(arguments.size())]
     except (Py4JError, TypeError):
         return None
     return connective, list(operands)
+
+
+def _of_expression(expression: Any) -> tuple[Connective, list[str | Column]] | None:  # noqa: ANN401 - of Catalyst
+    connective = {"And": "and", "Or": "or", "Not": "not"}.get(expression.getClass().getSimpleName())
+    if connective is None:
+        return None
+    operands = expression.children()
+    jvm = _jvm()
+    columns = [column_of_expression(jvm, operands.apply(place)) for place in range(operands.size())]
+    return CONNECTIVES[connective], list(columns)
 
 
 def _of_connect(column: Any) -> tuple[Connective, list[str | Column]] | None:  # noqa: ANN401 - a Column of Connect
@@ -61,3 +72,10 @@ def _of_connect(column: Any) -> tuple[Connective, list[str | Column]] | None:  #
     if connective is None:
         return None
     return connective, [Column(argument) for argument in expression._args]  # noqa: SLF001 - as above
+
+
+def _jvm() -> Any:  # noqa: ANN401 - py4j's view of the JVM
+    from pyspark import SparkContext
+
+    context: Any = SparkContext._active_spark_context  # noqa: SLF001 - there is one, as there is a Column
+    return context._jvm  # noqa: SLF001 - no public way

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from thalweg.spark.filters.catalyst import AnalysedCondition, CatalystAnalysis, columns_in, runs_python
+from thalweg.spark.filters.catalyst import AnalysedCondition, CatalystAnalysis, numbers_in, runs_python
 from thalweg.spark.filters.conditions import quoted
 from thalweg.spark.filters.harmless import Node
 from thalweg.spark.filters.harmless.values import Unproven
@@ -64,9 +64,9 @@ def _argument(node: Node, analysis: CatalystAnalysis) -> Argument:
     keyword = None
     if node.kind == "NamedArgumentExpression":
         keyword, (node,) = node.fields["key"], node.children
-    if columns_in(node, analysis.names) is None:
-        raise StaysInSparkError("it reads a column that is not in the DataFrame, or not by its name")
-    if node.kind == "AttributeReference":
+    if not analysis.numbers.issuperset(numbers_in(node)):
+        raise StaysInSparkError("it reads a column that is not in the DataFrame")
+    if node.kind == "AttributeReference" and node.fields["exprId"]["id"] in analysis.names:
         return Argument(quoted(analysis.names[node.fields["exprId"]["id"]]), node.fields["dataType"], keyword)
     text = sql_name(analysis.catalyst.property_of(node, "sql") or node.kind)
     if runs_python(node):
