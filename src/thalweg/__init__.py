@@ -9,6 +9,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from thalweg.spark.explain import Explanation, explain
+    from thalweg.spark.filters.adapt import adapt
+    from thalweg.spark.filters.enable import disable, enable
     from thalweg.spark.filters.predicates import Predicate, any_of, expr, lookup, not_, predicate, prefix_match, regex
     from thalweg.spark.filters.stream import stream
     from thalweg.spark.filters.where import condition, reset, where
@@ -27,7 +29,10 @@ _HOMES = {  # where each name lives; imported when it is first used, so that the
     "Metrics": "thalweg.spark.metrics",
     "Predicate": "thalweg.spark.filters.predicates",
     "Session": "thalweg.spark.session.session",
+    "adapt": "thalweg.spark.filters.adapt",
     "any_of": "thalweg.spark.filters.predicates",
+    "disable": "thalweg.spark.filters.enable",
+    "enable": "thalweg.spark.filters.enable",
     "expr": "thalweg.spark.filters.predicates",
     "lookup": "thalweg.spark.filters.predicates",
     "not_": "thalweg.spark.filters.predicates",
@@ -46,9 +51,12 @@ __all__ = [
     "Predicate",
     "PredicateError",
     "Session",
+    "adapt",
     "any_of",
     "condition",
     "configure",
+    "disable",
+    "enable",
     "explain",
     "expr",
     "join",

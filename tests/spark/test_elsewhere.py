@@ -13,6 +13,7 @@ SECONDS = 240
 
 FIRST = [row for row in range(101, 4000) if row % 100 < 90 and row % 10 == 7 and row % 100 % 7 == 0]
 STREAMED = [row for row in range(4000) if row % 100 < 90 and row % 10 == 7 and row % 100 % 7 == 0]
+SPLIT = [row for row in range(3000, 4000, 2) if row % 100 > 50 and "6" in str(row) and row != 3056]
 
 
 def run(master: str, environment: dict[str, str]) -> dict[str, Any]:
@@ -37,6 +38,7 @@ def check(found: dict[str, Any]) -> None:
     assert found["dropped"] == 399
     assert found["too_small"]
     assert found["cast"] == [row for row in range(3991, 4000) if row % 100 != 5]
+    assert found["split"] == SPLIT
     assert found["streamed"] == STREAMED
     assert found["stream_rows"] == 4000
 

@@ -38,8 +38,8 @@ def cycle() -> list[Any]:
 
 
 CASES: tuple[tuple[Callable[[Any], object], type[Exception], str], ...] = (
-    (lambda df: tw.where(df, udf_object()), TypeError, r"is a Spark UDF: pass the Column that it gives, tw\.where"),
-    (lambda _: tw.predicate(udf_object(), on="a"), TypeError, r"write tw\.predicate\(the_udf\.func"),
+    (lambda df: tw.where(df, lambda *a: a), TypeError, r"does not say which values it takes: write tw\.predicate\("),
+    (lambda _: tw.predicate(udf_object(), on="a"), TypeError, r"write the_udf\('column'\), which tw\.where takes"),
     (lambda df: tw.where(df.toPandas(), "a > 1"), TypeError, r"a pandas DataFrame: write spark\.createDataFrame\(df\)"),
     (lambda _: tw.lookup([1, 2], on="a"), TypeError, r"not a list: write pa\.table\("),
     (
@@ -50,8 +50,7 @@ CASES: tuple[tuple[Callable[[Any], object], type[Exception], str], ...] = (
     (lambda _: tw.any_of([rare, "a > 1"]), TypeError, r"one after the other: tw\.any_of\(a, b\)"),
     (lambda df: tw.where(df, [rare, "a > 1"]), TypeError, r"not in a list: tw\.where\(df, \*list\)"),
     (lambda _: tw.expr("a > 1", pined=True), TypeError, "no option 'pined' of a predicate; did you mean 'pinned'"),
-    (lambda df: df.a & rare, TypeError, r"is no Column: write tw\.where\(df, column, predicate\)"),
-    (lambda df: rare & df.a, TypeError, r"write tw\.where\(df, a, b\) for both"),
+    (lambda df: df.a & rare, TypeError, "is no Column: write it first, as in predicate & column"),
     (lambda df: tw.where(df, bool(rare)), TypeError, "a predicate, neither true nor false"),
     (
         lambda _: tw.regex("s", re.compile("x")),  # type: ignore[arg-type]
@@ -108,6 +107,7 @@ def test_a_pandas_table_can_be_looked_up(frame: DataFrame) -> None:
 def test_predicates_compose(frame: DataFrame) -> None:
     assert tw.where(frame, ~rare).count() == 0
     assert tw.where(frame, rare | "id > 3").count() == 10
+    assert tw.where(frame, rare & (frame.id > 3) & ~(rare & "id > 7")).count() == 4
 
 
 def test_columns_come_from_the_parameters(frame: DataFrame) -> None:
@@ -119,6 +119,15 @@ def test_columns_come_from_the_parameters(frame: DataFrame) -> None:
 
     assert large.on == ("a",)
     assert tw.where(frame, large).count() == 2
+
+
+def test_functions_and_udfs_take_the_columns_that_their_parameters_name(frame: DataFrame) -> None:
+    def large(a: int) -> bool:
+        return a > 3
+
+    assert tw.where(frame, large).count() == 2
+    assert tw.where(frame, tw.any_of(large, udf_object()), tw.not_(large)).count() == 4
+    assert tw.where(frame, udf_object()).count() == 6
 
 
 @pytest.mark.parametrize("content", ["file", "folder", "odd"])

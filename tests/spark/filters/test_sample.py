@@ -17,7 +17,7 @@ from thalweg.spark.filters.forms import UNTRIED_SECONDS
 from thalweg.spark.filters.sample import costly_step, costly_step_in, estimated_size, take_sample
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 FOREVER = 600.0  # seconds: however busy the machine is
 SLOW = ("s rlike '[0-9]'", "s rlike '^777'")
@@ -127,6 +127,12 @@ def strictly(text: str) -> SparkCondition:
     return SparkCondition(f.expr(text), Facts(safe=False, cheap=False, deterministic=True))
 
 
+def columns(*names: str) -> dict[str, Column]:
+    from pyspark.sql import functions as f
+
+    return {name: f.col(name) for name in names}
+
+
 @pytest.fixture
 def plain(spark: SparkSession) -> DataFrame:
     return spark.range(3000).selectExpr("id", "cast(id AS string) AS s", "named_struct('x', id) AS nested")
@@ -134,7 +140,7 @@ def plain(spark: SparkSession) -> DataFrame:
 
 def test_a_sample_says_what_each_condition_does(plain: DataFrame) -> None:
     conditions = [strictly(text) for text in ("id % 2 = 0", "if(id = 7, null, id > 5)", "cast(s || if(id = 9, 'x', '') as int) >= 0")]  # noqa: E501 # fmt: skip
-    sampled = take_sample(plain, conditions, ["id", "nested.x"], estimated_size(plain))
+    sampled = take_sample(plain, conditions, columns("id", "nested.x"), estimated_size(plain))
     ids = sampled.columns["id"].to_pylist()
     assert len(ids) == 3000  # as small as that, all of them
     assert sampled.columns["nested.x"].to_pylist() == ids
@@ -146,12 +152,12 @@ def test_a_sample_says_what_each_condition_does(plain: DataFrame) -> None:
 
 
 def test_a_large_input_is_sampled_at_its_front(plain: DataFrame) -> None:
-    sampled = take_sample(plain, [strictly("id >= 0")], ["id"], None)
+    sampled = take_sample(plain, [strictly("id >= 0")], columns("id"), None)
     assert 0 < len(sampled.codes) < 600
     assert "not representative if the input is sorted" in sampled.where_from
 
 
 def test_an_empty_input_is_no_trouble(plain: DataFrame) -> None:
-    sampled = take_sample(plain.where("id < 0"), [strictly("id >= 0")], ["id"], None)
+    sampled = take_sample(plain.where("id < 0"), [strictly("id >= 0")], columns("id"), None)
     assert len(sampled.codes) == 0
     assert (sampled.seconds > 0).all()

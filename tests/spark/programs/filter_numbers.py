@@ -53,6 +53,19 @@ def ids(frame: DataFrame) -> list[int]:
     return sorted(row["id"] for row in frame.select("id").collect())
 
 
+def written_as_people_do(numbers: DataFrame) -> list[int]:
+    """UDFs and conditions joined by & and by AND."""
+    from pyspark.sql import functions as f
+
+    is_even = f.udf(lambda number: number % 2 == 0, "boolean")
+    score = f.udf(lambda number: number / 100, "double")
+    condition = is_even("id") & (score(numbers.a) > 0.5) & ~(is_even("a") & (numbers.id < 3000))
+    kept = tw.where(numbers, condition, "s RLIKE '6' AND NOT (id = 3056 OR length(s) < 4)")
+    explained = tw.explain(kept).to_dict()["wheres"][0]
+    runs_in = [line["runs_in"] for line in explained["predicates"]]
+    return ids(kept) if sorted(runs_in) == ["Python"] * 3 + ["Spark"] * 3 else []
+
+
 def main(master: str) -> None:
     spark = session(master)
     numbers = spark.range(0, 4000, numPartitions=4).selectExpr("id", "id % 100 as a", "cast(id as string) as s")
@@ -74,6 +87,7 @@ def main(master: str) -> None:
     about["too_small"] = "too small" in str(tw.explain(unasked).to_dict()["wheres"][0]["notes"])
     about["dropped"] = len(ids(tw.where(numbers, is_not_77, ends_in_seven, on_error="drop")))
     about["cast"] = ids(tw.where(numbers, "cast(concat(s, if(a = 5, 'x', '')) as int) > 3990", "a <> 5"))
+    about["split"] = written_as_people_do(numbers)
     with tempfile.TemporaryDirectory() as folder:
         numbers.write.parquet(f"{folder}/in")
         stream = spark.readStream.schema(numbers.schema).parquet(f"{folder}/in")

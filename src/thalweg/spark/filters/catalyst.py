@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from thalweg.spark.filters.harmless import CLOCKS, Node, Prover
@@ -45,9 +46,51 @@ class Facts:
     columns: tuple[str, ...] | None = None  # the top-level columns that it reads; None where names cannot tell them
     not_null: tuple[str, ...] = ()  # columns that are not NULL where it is true; told of conditions that may raise
 
+    @classmethod
+    def of_group(cls, members: Sequence[Facts]) -> Facts:
+        """The facts about a conjunction or a disjunction of conditions."""
+        columns = [member.columns for member in members if member.columns is not None]
+        return cls(
+            safe=all(member.safe for member in members),
+            cheap=all(member.cheap for member in members),
+            deterministic=all(member.deterministic for member in members),
+            columns=tuple(dict.fromkeys(chain.from_iterable(columns))) if len(columns) == len(members) else None,
+        )
+
+
+@dataclass(frozen=True)
+class AnalysedCondition:
+    """A condition after Spark's analysis: facts about it and, of a classic session, Catalyst's objects behind it."""
+
+    facts: Facts
+    tree: Node | None = None
+    analysis: CatalystAnalysis | None = None
+
+    @property
+    def sql(self) -> str | None:
+        """The condition as SQL text; None where Spark does not tell."""
+        if self.tree is None or self.analysis is None:
+            return None
+        return self.analysis.catalyst.property_of(self.tree, "sql")
+
+
+@dataclass(frozen=True)
+class CatalystAnalysis:
+    """The analysis of all conditions on a DataFrame of a classic session."""
+
+    catalyst: Catalyst
+    prover: Prover
+    names: dict[int, str]  # of the DataFrame's columns, by Catalyst's numbers, where a name means one column
+    numbers: frozenset[int]  # of all columns of the DataFrame
+
 
 def facts_of(frame: DataFrame, conditions: Sequence[Column]) -> list[Facts]:
     """The facts about conditions on a DataFrame. Spark refuses conditions that it cannot analyse."""
+    return [condition.facts for condition in analyse(frame, conditions)]
+
+
+def analyse(frame: DataFrame, conditions: Sequence[Column]) -> list[AnalysedCondition]:
+    """Let Spark analyse conditions on a DataFrame, all at once. Spark refuses conditions that it cannot analyse."""
     if not conditions:
         return []
     filtered = frame.where(reduce(operator.and_, conditions))
@@ -57,28 +100,29 @@ def facts_of(frame: DataFrame, conditions: Sequence[Column]) -> list[Facts]:
         _ = filtered.schema  # analyse the conditions now
         simple = [is_simple_test(frame, condition) for condition in conditions]
         return [
-            Facts(safe=is_simple, cheap=is_simple, deterministic=not may_be_random(condition), columns=None)
+            AnalysedCondition(
+                Facts(safe=is_simple, cheap=is_simple, deterministic=not may_be_random(condition), columns=None)
+            )
             for is_simple, condition in zip(simple, conditions, strict=True)
         ]
     conjunction = _condition_of(filtered._jdf.queryExecution().analyzed())  # noqa: SLF001 - no public way to the plan
     catalyst = Catalyst(frame.sparkSession._jvm, conjunction)  # noqa: SLF001 - as above
-    prover = Prover(catalyst.fold, catalyst.property_of)
-    names = _names_of_columns(frame)
+    names, numbers = _names_of_columns(frame)
+    analysis = CatalystAnalysis(catalyst, Prover(catalyst.fold, catalyst.property_of), names, numbers)
     is_all_deterministic = conjunction.deterministic()
-    facts = []
+    analysed = []
     for tree in _operands(tree_of(conjunction.toJSON()), len(conditions)):
-        safe = prover.is_harmless(tree)
-        facts.append(
-            Facts(
-                safe=safe,
-                cheap=safe and _is_cheap(tree),
-                deterministic=not _runs_python(tree)
-                and (is_all_deterministic or catalyst.property_of(tree, "deterministic") == "True"),
-                columns=_columns(tree, names),
-                not_null=() if safe else tuple(dict.fromkeys(_not_null(tree, catalyst, names))),
-            )
+        safe = analysis.prover.is_harmless(tree)
+        facts = Facts(
+            safe=safe,
+            cheap=safe and _is_cheap(tree),
+            deterministic=not runs_python(tree)
+            and (is_all_deterministic or catalyst.property_of(tree, "deterministic") == "True"),
+            columns=_columns(tree, names),
+            not_null=() if safe else tuple(dict.fromkeys(_not_null(tree, catalyst, names))),
         )
-    return facts
+        analysed.append(AnalysedCondition(facts, tree, analysis))
+    return analysed
 
 
 @dataclass(frozen=True)
@@ -106,6 +150,16 @@ class Catalyst:
         except Py4JError:
             return None
         return None if value is None else str(value if isinstance(value, str | bool) else value.toString())
+
+    def column(self, node: Node) -> Column | None:
+        """A Column of a node, which knows its columns by identity."""
+        from py4j.protocol import Py4JError
+
+        try:
+            expression = self.expression(node)
+            return None if expression is None else column_of_expression(self.jvm, expression)
+        except (Py4JError, TypeError):
+            return None
 
     def fold(self, node: Node) -> Node | None:
         """The value of a constant expression, evaluated by the rules of Spark's optimizer; None if it raises."""
@@ -136,6 +190,13 @@ def _errors_not_logged() -> Iterator[None]:
         yield
     finally:
         logger.disabled = before
+
+
+def column_of_expression(jvm: Any, expression: Any) -> Column:  # noqa: ANN401 - objects of the JVM
+    """A Column of an expression that Catalyst has analysed, which knows its columns by identity."""
+    from pyspark.sql.classic.column import Column
+
+    return Column(java_class(jvm, "org.apache.spark.sql.classic.ExpressionUtils").column(expression))
 
 
 def tree_of(text: str) -> Node:
@@ -190,25 +251,27 @@ def _is_cheap_cast(tree: Node) -> bool:
     return all(node.fields.get("dataType") != "string" for node in _nodes(tree))
 
 
-def _runs_python(tree: Node) -> bool:
+def runs_python(tree: Node) -> bool:
+    """Whether an expression calls a Python UDF."""
     return any("PythonUDF" in node.kind for node in _nodes(tree))
 
 
-def _names_of_columns(frame: DataFrame) -> dict[int, str]:
-    """The names of a DataFrame's columns by Catalyst's numbers, without names that mean more than one column."""
+def _names_of_columns(frame: DataFrame) -> tuple[dict[int, str], frozenset[int]]:
+    """The names of a DataFrame's columns by Catalyst's numbers, without names that mean several; and all numbers."""
     from py4j.protocol import Py4JError
 
     try:
         listed = frame._jdf.queryExecution().analyzed().output().mkString(SEPARATOR)  # noqa: SLF001 - as above
     except Py4JError:
-        return {}
+        return {}, frozenset()
     found = [match for match in map(ATTRIBUTE.fullmatch, listed.split(SEPARATOR)) if match]
     names = [match[1] for match in found]
     keys = [name.lower() for name in names]
     if len(set(keys)) < len(set(names)) and frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
         keys = names
     counts = Counter(keys)
-    return {int(match[2]): match[1] for match, key in zip(found, keys, strict=True) if counts[key] == 1}
+    unique = {int(match[2]): match[1] for match, key in zip(found, keys, strict=True) if counts[key] == 1}
+    return unique, frozenset(int(match[2]) for match in found)
 
 
 def _not_null(tree: Node, catalyst: Catalyst, names: dict[int, str]) -> Iterator[str]:
@@ -221,9 +284,14 @@ def _not_null(tree: Node, catalyst: Catalyst, names: dict[int, str]) -> Iterator
             yield from _not_null(child, catalyst, names)
 
 
+def numbers_in(tree: Node) -> list[int]:
+    """Catalyst's numbers of the columns that an expression reads, in the order in which they occur."""
+    return [node.fields["exprId"]["id"] for node in _nodes(tree) if node.kind == "AttributeReference"]
+
+
 def _columns(tree: Node, names: dict[int, str]) -> tuple[str, ...] | None:
     """The names of the columns that a condition reads, each once, in the order in which they occur."""
-    numbers = [node.fields["exprId"]["id"] for node in _nodes(tree) if node.kind == "AttributeReference"]
+    numbers = numbers_in(tree)
     if any(number not in names for number in numbers):
         return None
     return tuple(dict.fromkeys(names[number] for number in numbers))

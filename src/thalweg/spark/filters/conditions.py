@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from thalweg.spark.filters.catalyst import Facts
 from thalweg.spark.filters.worker.judges import FALSE, TRUE, UNKNOWN
@@ -153,12 +153,7 @@ class Disjunction(SparkCondition):
     @classmethod
     def of(cls, members: Sequence[SparkCondition]) -> Disjunction:
         """The disjunction of conditions."""
-        facts = Facts(
-            safe=all(member.facts.safe for member in members),
-            cheap=all(member.facts.cheap for member in members),
-            deterministic=all(member.facts.deterministic for member in members),
-            columns=_union([member.facts.columns for member in members]),
-        )
+        facts = Facts.of_group([member.facts for member in members])
         # A member that is true stands before all that may raise: the error of another member does not matter then.
         raising = any(member.may_raise for member in members)
         first = [member.true for member in members] if raising else []
@@ -274,9 +269,3 @@ def _true_or_raised(condition: SparkCondition) -> Column:
     if condition.raised is None:
         return condition.true
     return f.coalesce(condition.true, f.lit(False)) | condition.raised  # noqa: FBT003
-
-
-def _union(several: Sequence[Any]) -> tuple[str, ...] | None:
-    if any(columns is None for columns in several):
-        return None
-    return tuple(dict.fromkeys(name for columns in several for name in columns))

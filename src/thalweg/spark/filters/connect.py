@@ -41,8 +41,22 @@ CONNECTIVES: dict[str, type[Expr]] = {"and": exp.And, "or": exp.Or}
 
 
 def may_be_random(condition: Column) -> bool:
-    """Whether a condition calls a function whose value differs from call to call."""
-    return RANDOM.search(str(condition)) is not None
+    """Whether a condition calls a function whose value differs from call to call, or a UDF, which may."""
+    client: Any = condition  # a Connect column, of which the public types say nothing
+    return RANDOM.search(str(condition)) is not None or calls_udf(client._expr)  # noqa: SLF001 - no public way
+
+
+def calls_udf(expression: Any) -> bool:  # noqa: ANN401 - an expression of the client
+    """Whether an expression of the client calls a Python UDF that is not known by name only."""
+    from pyspark.sql.connect.expressions import CommonInlineUserDefinedFunction
+
+    waiting = [expression]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, CommonInlineUserDefinedFunction):
+            return True
+        waiting.extend(found.children)
+    return False
 
 
 def is_simple_test(frame: DataFrame, condition: Column) -> bool:

@@ -263,8 +263,6 @@ def python_column(
     would evaluate the function ahead of the join. `once` is for a column that is used in several places: Spark would
     call a deterministic function again in each.
     """
-    from pyspark.sql import functions as f
-
     numbers = sorted(stage.predicates)
     forms = [form for form in (query.forms[number] for number in numbers) if isinstance(form, PythonForm)]
     names = list(dict.fromkeys([*(column for form in forms for column in form.columns), *query.quarantine_columns]))
@@ -292,7 +290,7 @@ def python_column(
         attributes={name: everything.index(name) for name in attributes},
     )
     return _udf(spec, once=once)(
-        *(f.col(name) for name in names),
+        *(query.column(name) for name in names),
         *(code.code for code in codes),
         *(query.routes.brought(name) for name in brought if query.routes is not None),
         *([] if guard is None else [guard]),

@@ -24,13 +24,15 @@ from thalweg.spark import runs
 from thalweg.spark.filters.conditions import quoted
 from thalweg.spark.filters.forms import Form, Place, code_form
 from thalweg.spark.filters.predicates.base import Analysis, Predicate, as_predicate, column_names
+from thalweg.spark.filters.predicates.compound import conjuncts
 from thalweg.spark.filters.routes import AUTO, RouteBy, Routes, check_route_by, routes_of
+from thalweg.spark.filters.split.split import split
 from thalweg.spark.filters.worker.quarantine import QuarantineSpec
 from thalweg.spark.filters.worker.spec import PolicySpec
 from thalweg.spark.folder import StateFolder, folder_for
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
 
 OnError = Literal["raise", "drop", "quarantine"]
@@ -91,6 +93,17 @@ class FilterQuery:
         """A text that is the same for the same predicates in a later run."""
         return short_digest([self.predicates[number].signature for number in numbers])
 
+    @cached_property
+    def computed(self) -> dict[str, Column]:
+        """Expressions that Spark computes for Python predicates, by name."""
+        return computed_by(self.predicates)
+
+    def column(self, name: str) -> Column:
+        """A column that Python predicates take, as Spark finds it."""
+        from pyspark.sql import functions as f
+
+        return self.computed[name] if name in self.computed else f.col(name)
+
     @property
     def runs_in_python(self) -> bool:
         """Whether a predicate runs in Python workers."""
@@ -99,7 +112,7 @@ class FilterQuery:
 
 def ask(frame: DataFrame | None, written: Sequence[Any], options: FilterOptions, *, may_join: bool) -> FilterQuery:
     """Check the user's predicates, and find out how each can run; some checks need a DataFrame."""
-    predicates = _predicates(written)
+    predicates, split_notes = _split(frame, _predicates(written))
     names = _distinct_names(predicates)
     quarantine_columns = (
         column_names(options.quarantine_columns, "quarantine_columns") if options.quarantine_columns else ()
@@ -122,7 +135,9 @@ def ask(frame: DataFrame | None, written: Sequence[Any], options: FilterOptions,
         predicates, names, forms = _with_errors_in_python(predicates, names, forms)
         if "costs" in policy_options:
             policy_options["costs"] += [predicate.cost for predicate in predicates[len(policy_options["costs"]) :]]
+    computed = computed_by(predicates)
     in_python = [column for form in forms if form.place is Place.PYTHON for column in form.columns]
+    plain = [column for column in in_python if column not in computed]
     query = FilterQuery(
         key=key,
         predicates=tuple(predicates),
@@ -131,11 +146,13 @@ def ask(frame: DataFrame | None, written: Sequence[Any], options: FilterOptions,
         policy=PolicySpec(kind, len(forms), policy_options),
         detector=_detector_of(options.drift),
         on_error=options.on_error,
-        quarantine=_quarantine(frame, options, key, predicates, [*in_python, *quarantine_columns]),
+        quarantine=_quarantine(
+            frame, options, key, predicates, {name: computed.get(name) for name in [*in_python, *quarantine_columns]}
+        ),
         quarantine_columns=quarantine_columns,
         folder=folder,
-        routes=None if frame is None else routes_of(frame, options.route_by, in_python, kind, len(forms)),
-        notes=_notes(options, forms),
+        routes=None if frame is None else routes_of(frame, options.route_by, plain, kind, len(forms)),
+        notes=(*split_notes, *_notes(options, forms)),
     )
     if options.on_error == "quarantine":
         _check_python_is_last(query)
@@ -151,6 +168,21 @@ def _predicates(written: Sequence[Any]) -> list[Predicate]:
             f"tw.expr('a > 1 AND b > 1'), or write a second tw.where"
         )
     return [as_predicate(each) for each in written]
+
+
+def computed_by(predicates: Sequence[Predicate]) -> dict[str, Column]:
+    """The expressions that Spark computes for predicates, by name."""
+    return {
+        name: column for predicate in predicates for part in predicate.parts for name, column in part.computed.items()
+    }
+
+
+def _split(frame: DataFrame | None, predicates: list[Predicate]) -> tuple[list[Predicate], tuple[str, ...]]:
+    """The predicates after their conditions were split; notes for the user."""
+    if frame is None:
+        return [conjunct for predicate in predicates for conjunct in conjuncts(predicate)], ()
+    found = split(frame, predicates)
+    return list(found.predicates), found.notes
 
 
 def _distinct_names(predicates: Sequence[Predicate]) -> list[str]:
@@ -332,7 +364,11 @@ def _with_errors_in_python(
 
 
 def _quarantine(
-    frame: DataFrame | None, options: FilterOptions, key: str, predicates: Sequence[Predicate], columns: Sequence[str]
+    frame: DataFrame | None,
+    options: FilterOptions,
+    key: str,
+    predicates: Sequence[Predicate],
+    columns: dict[str, Column | None],
 ) -> QuarantineSpec | None:
     """Where failed rows go, and the two columns that say why, with names that the user's columns do not have."""
     if frame is None or options.quarantine is None:
@@ -343,9 +379,8 @@ def _quarantine(
         while name in taken:
             name = f"_{name}"  # noqa: PLW2901 - until it is free
         reasons.append(name)
-    unique = list(dict.fromkeys(columns))
     return QuarantineSpec(
-        folder=_quarantine_folder(frame, os.fspath(options.quarantine), unique, reasons),
+        folder=_quarantine_folder(frame, os.fspath(options.quarantine), columns, reasons),
         run=key,
         signature=short_digest([*(predicate.signature for predicate in predicates), frame.schema.simpleString()]),
         predicate_column=reasons[0],
@@ -353,7 +388,7 @@ def _quarantine(
     )
 
 
-def _quarantine_folder(frame: DataFrame, place: str, columns: Sequence[str], reasons: Sequence[str]) -> str:
+def _quarantine_folder(frame: DataFrame, place: str, columns: dict[str, Column | None], reasons: Sequence[str]) -> str:
     """The folder of a quarantine, given as a path, or as the name of a table, which is made if it is not there.
 
     Workers write files into the table's folder: `spark.catalog.refreshTable` shows them to a session that has read it.
@@ -364,7 +399,9 @@ def _quarantine_folder(frame: DataFrame, place: str, columns: Sequence[str], rea
 
     spark = frame.sparkSession
     if not spark.catalog.tableExists(place):
-        schema = frame.select(*(f.col(column).alias(column) for column in columns)).schema
+        schema = frame.select(
+            *((f.col(name) if column is None else column).alias(name) for name, column in columns.items())
+        ).schema
         for reason in reasons:
             schema = schema.add(reason, "string")
         spark.catalog.createTable(place, source="parquet", schema=schema)

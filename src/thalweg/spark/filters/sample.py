@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from thalweg.spark.jvm import java_class
 from thalweg.spark.plan_text import plan_text
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 SAMPLE_ROWS = 4000
 SAMPLE_SECONDS = 3.0  # after which the job is cancelled, and the query runs without it
@@ -109,14 +109,14 @@ def _unfilled_cache(frame: DataFrame) -> str | None:
     return None
 
 
-def first_rows(frame: DataFrame, columns: Sequence[str], count: int) -> pa.Table:
+def first_rows(frame: DataFrame, columns: Sequence[Column], count: int) -> pa.Table:
     """Some columns of the first rows of a DataFrame."""
     with _time_limit(frame):
         return frame.select(*columns).limit(count).toArrow()
 
 
 def take_sample(
-    frame: DataFrame, conditions: Sequence[SparkCondition], columns: Sequence[str], size: int | None
+    frame: DataFrame, conditions: Sequence[SparkCondition], columns: Mapping[str, Column], size: int | None
 ) -> SampledRows:
     """Run every condition on a sample of the rows, and time it, in one Spark job.
 
@@ -131,7 +131,7 @@ def take_sample(
     opaque = opaque_truth(frame)
     ticks = [f.coalesce(condition.timed(opaque), f.lit(RAISED)) * f.lit(CODE_UNIT) + clock for condition in conditions]
     sampled = rows.select(
-        *(f.col(column).alias(f"c{number}") for number, column in enumerate(columns)),
+        *(column.alias(f"c{number}") for number, column in enumerate(columns.values())),
         *(clock.alias(f"start{number}") for number in range(2)),
         *(tick.alias(f"tick{number}") for number, tick in enumerate(ticks)),
     )

@@ -48,7 +48,7 @@ def reason_against_sample(query: FilterQuery, frame: DataFrame) -> str | None:
         return "the input is too small for a sample"
     if (step := costly_step(frame)) is not None:
         return f"it would have to run the input, which has {step}"
-    if not is_long and _seconds_in_python(query.forms, frame, rows) / _cores(frame) < LEAST_JOB_SECONDS:
+    if not is_long and _seconds_in_python(query, frame, rows) / _cores(frame) < LEAST_JOB_SECONDS:
         return "the Python predicates take too little time for classes of rows to matter"
     return None
 
@@ -77,11 +77,11 @@ def _seconds_in_spark(forms: Sequence[Form], rows: float) -> float:
     return rows * (joins * LOOKUP_SECONDS + conditions * CONDITION_SECONDS)
 
 
-def _seconds_in_python(forms: Sequence[Form], frame: DataFrame, rows: float) -> float:
+def _seconds_in_python(query: FilterQuery, frame: DataFrame, rows: float) -> float:
     """How long Python predicates would take on one core, by the first rows of the input."""
-    alone = [form for form in forms if form.place is Place.PYTHON and not form.sampled_conditions]
+    alone = [form for form in query.forms if form.place is Place.PYTHON and not form.sampled_conditions]
     columns = list(dict.fromkeys(column for form in alone for column in form.columns))
-    table = first_rows(frame, columns, FIRST_ROWS)
+    table = first_rows(frame, list(map(query.column, columns)), FIRST_ROWS)
     sampled = SampledRows(
         columns={column: table.column(place).combine_chunks() for place, column in enumerate(columns)},
         codes=np.zeros((table.num_rows, 0), np.int64),

@@ -186,7 +186,7 @@ def sampled_rows(query: FilterQuery, frame: DataFrame, size: int | None) -> Samp
     columns = dict.fromkeys(column for form in query.forms for column in form.columns)
     columns |= dict.fromkeys(query.routes.types if query.routes is not None else ())
     conditions = [condition for form in query.forms for condition in form.sampled_conditions]
-    return take_sample(frame, conditions, list(columns), size)
+    return take_sample(frame, conditions, {name: query.column(name) for name in columns}, size)
 
 
 def check_frame(frame: object, entry: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Never
 
@@ -66,6 +66,10 @@ class Predicate:
         """The predicate and all in it."""
         return (self, *(part for member in self.members for part in member.parts))
 
+    def with_members(self, members: Sequence[Predicate]) -> Predicate:
+        """The same predicate, made of other members."""
+        return self
+
     @property
     def stored_table(self) -> StoredTable | None:
         """The table that the predicate looks up in, if it may be refreshed while a query runs."""
@@ -74,6 +78,11 @@ class Predicate:
     @property
     def brings(self) -> Mapping[str, str]:
         """Columns of a stored table that the kept rows get, with the names that they get there."""
+        return {}
+
+    @property
+    def computed(self) -> Mapping[str, Column]:
+        """Expressions that Spark computes for the predicate, by the names that stand for them among its columns."""
         return {}
 
     @property
@@ -133,21 +142,24 @@ class Predicate:
 
         return not_(self)
 
-    def __and__(self, other: object) -> Never:
-        raise TypeError(f"write tw.where(df, a, b) for both of two predicates, not {self.name} & ...")
+    def __and__(self, other: object) -> Predicate:
+        from thalweg.spark.filters.predicates.compound import conjunction_of
 
-    __rand__ = __and__
+        return conjunction_of(self, other)
+
+    def __rand__(self, other: object) -> Predicate:
+        from thalweg.spark.filters.predicates.compound import conjunction_of
+
+        return conjunction_of(other, self)
 
     def __bool__(self) -> Never:
         raise TypeError(
-            f"{self.name!r} is a predicate, neither true nor false: write tw.where(df, a, b), not 'a and b'"
+            f"{self.name!r} is a predicate, neither true nor false: write tw.where(df, a & b), not 'a and b'"
         )
 
     def _get_object_id(self) -> Never:
         """PySpark asks for this where a Column meets a predicate, as in `F.col("a") & p`."""
-        raise TypeError(
-            f"predicate {self.name!r} is no Column: write tw.where(df, column, predicate), not column & ..."
-        )
+        raise TypeError(f"predicate {self.name!r} is no Column: write it first, as in predicate & column")
 
 
 class Analysis:
@@ -177,10 +189,11 @@ class Analysis:
         """By the identity of the predicates, which live as long as this."""
         if self._frame is None:
             return {}
-        written = [expression.column(self._frame) for expression in self._expressions]
-        facts = facts_of(self._frame, written)
-        found = zip(self._expressions, written, facts, strict=True)
-        return {id(each): condition_of(column, fact, self._opaque) for each, column, fact in found}
+        written = {id(expression): expression.column(self._frame) for expression in self._expressions}
+        facts = {id(expression): expression.facts for expression in self._expressions if expression.facts is not None}
+        unknown = [number for number in written if number not in facts]
+        facts |= zip(unknown, facts_of(self._frame, [written[number] for number in unknown]), strict=True)
+        return {number: condition_of(column, facts[number], self._opaque) for number, column in written.items()}
 
     def condition(self, expression: ExpressionPredicate) -> SparkCondition:
         """An expression as a condition on the DataFrame."""
@@ -191,26 +204,25 @@ class Analysis:
         return opaque_truth(self._frame, facts.columns)
 
 
-def as_predicate(written: object) -> Predicate:
-    """A predicate from an argument of `tw.where`: a predicate, a Column, or text in Spark SQL."""
+def as_predicate(written: Any) -> Predicate:  # noqa: ANN401 - as in `where`
+    """A predicate from an argument of `tw.where`: a predicate, a Column, text in Spark SQL, a function or a UDF."""
     from thalweg.spark.filters.predicates.expression import expr
+    from thalweg.spark.filters.predicates.function import parameter_names, predicate, takes_of
 
     if isinstance(written, Predicate):
         return written
-    if isinstance(written, str):
-        return expr(written)
-    if is_column(written):
-        return expr(written)  # type: ignore[arg-type]
+    if isinstance(written, str) or is_column(written):
+        return replace(expr(written), whole=False)
     name = getattr(written, "__name__", type(written).__name__)
-    if hasattr(written, "returnType") and hasattr(written, "func"):  # a udf
-        raise TypeError(
-            f"{name} is a Spark UDF: pass the Column that it gives, tw.where(df, {name}('column')), or make a "
-            f"predicate of its function, tw.predicate({name}.func, on='column', takes='rows')"
-        )
+    if is_udf(written):  # of the columns that its parameters name
+        return as_predicate(written(*parameter_names(written.func, f"{name}('column')")))
     if callable(written) and hasattr(written, "__code__"):
-        raise TypeError(
-            f"{name} is a plain function: write @tw.predicate(on='column') above it, so that its columns are known"
-        )
+        if takes_of(written) is None:
+            raise TypeError(
+                f"{name} does not say which values it takes: write tw.predicate({name}, takes='rows') if it tests a "
+                f"row at a time, or takes='arrow', 'numpy' or 'pandas' if it tests many rows at once"
+            )
+        return predicate(written)
     if isinstance(written, list | tuple):
         raise TypeError(f"write predicates one after the other, not in a {type(written).__name__}: tw.where(df, *list)")
     raise TypeError(
@@ -231,6 +243,11 @@ def _is_cost(value: object) -> bool:
 def is_column(value: object) -> bool:
     """Whether a value is a Column, of a classic session or of Connect."""
     return type(value).__module__.startswith("pyspark.") and type(value).__name__ == "Column"
+
+
+def is_udf(value: object) -> bool:
+    """Whether a value is a Python UDF of Spark."""
+    return hasattr(value, "returnType") and hasattr(value, "func")
 
 
 def column_names(written: object, argument: str) -> tuple[str, ...]:

@@ -1,9 +1,9 @@
-"""Predicates that are made of others: disjunction and negation."""
+"""Predicates that are made of others: disjunction, conjunction and negation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,9 @@ class AnyOfPredicate(Predicate):
     @property
     def members(self) -> tuple[Predicate, ...]:  # noqa: D102 - as the base has it
         return self.alternatives
+
+    def with_members(self, members: Sequence[Predicate]) -> Predicate:  # noqa: D102
+        return replace(self, alternatives=tuple(members))
 
     def in_spark(self, analysis: Analysis) -> SparkCondition | None:
         """A condition, if all members are conditions."""
@@ -52,6 +55,31 @@ class AnyOfPredicate(Predicate):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class AllOfPredicate(Predicate):
+    """Whether all of some predicates are true; `tw.where` orders its members among the other predicates."""
+
+    required: tuple[Predicate, ...]
+
+    @property
+    def members(self) -> tuple[Predicate, ...]:  # noqa: D102 - as the base has it
+        return self.required
+
+    def with_members(self, members: Sequence[Predicate]) -> Predicate:  # noqa: D102
+        return replace(self, required=tuple(members))
+
+    def in_spark(self, analysis: Analysis) -> SparkCondition | None:  # noqa: D102
+        return self._by_negations.in_spark(analysis)
+
+    def in_python(self, analysis: Analysis) -> PythonForm:  # noqa: D102
+        return self._by_negations.in_python(analysis)
+
+    @property
+    def _by_negations(self) -> Predicate:
+        """The same by De Morgan's law, which also holds for NULL and for errors: not any member is false."""
+        return not_(any_of(*map(not_, self.members)), name=self.name)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class NotPredicate(Predicate):
     """Whether a predicate is false."""
 
@@ -60,6 +88,10 @@ class NotPredicate(Predicate):
     @property
     def members(self) -> tuple[Predicate, ...]:  # noqa: D102 - as the base has it
         return (self.negated,)
+
+    def with_members(self, members: Sequence[Predicate]) -> Predicate:  # noqa: D102
+        (negated,) = members
+        return replace(self, negated=negated)
 
     def in_spark(self, analysis: Analysis) -> SparkCondition | None:
         """A condition, if the negated predicate is a condition."""
@@ -86,6 +118,17 @@ def any_of(*members: Any, name: str | None = None, **options: Any) -> AnyOfPredi
     return AnyOfPredicate(name=shown, alternatives=predicates, **inherited(predicates, checked_options(options)))
 
 
+def conjunction_of(*members: Any, name: str | None = None) -> AllOfPredicate:  # noqa: ANN401 - as in `where`
+    """Whether all members are true, as `a & b` writes it.
+
+    >>> conjunction_of("a > 1", "b > 1").name
+    'a > 1 and b > 1'
+    """
+    predicates = tuple(map(as_predicate, members))
+    shown = name or " and ".join(predicate.name for predicate in predicates)
+    return AllOfPredicate(name=shown, required=predicates, **inherited(predicates, {}))
+
+
 def not_(negated: Any, *, name: str | None = None, **options: Any) -> NotPredicate:  # noqa: ANN401 - as in `where`
     """Whether a predicate is false; where it is NULL, so is this.
 
@@ -95,6 +138,13 @@ def not_(negated: Any, *, name: str | None = None, **options: Any) -> NotPredica
     predicate = as_predicate(negated)
     shown = name or f"not ({predicate.name})"
     return NotPredicate(name=shown, negated=predicate, **inherited((predicate,), checked_options(options)))
+
+
+def conjuncts(predicate: Predicate) -> list[Predicate]:
+    """The predicates that a conjunction is made of; a predicate that is none stands for itself."""
+    if not isinstance(predicate, AllOfPredicate):
+        return [predicate]
+    return [conjunct for member in predicate.members for conjunct in conjuncts(member)]
 
 
 # Makers of judges: given the places of their columns and of their codes among the columns that a worker gets.

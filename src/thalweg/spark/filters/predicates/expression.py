@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from thalweg.spark.filters.catalyst import Facts
 from thalweg.spark.filters.conditions import SparkCondition
 from thalweg.spark.filters.predicates.base import Analysis, Predicate, checked_options, is_column
 from thalweg.spark.jvm import java_class
@@ -20,6 +21,8 @@ class ExpressionPredicate(Predicate):
     """A condition that Spark evaluates: text in Spark SQL, a Column, or a function from a DataFrame to a Column."""
 
     condition: str | Column | Callable[[DataFrame], Column]
+    whole: bool = True  # False for a condition that `tw.where` may split at its ANDs and ORs
+    facts: Facts | None = None  # if Spark has analysed the condition
 
     @property
     def details(self) -> tuple[object, ...]:  # noqa: D102 - as the base has it
@@ -40,7 +43,9 @@ class ExpressionPredicate(Predicate):
 
 
 def expr(condition: str | Column, *, name: str | None = None, **options: Any) -> ExpressionPredicate:  # noqa: ANN401
-    """A condition in Spark SQL, or a Column, evaluated by Spark itself.
+    """A condition in Spark SQL, or a Column, evaluated by Spark itself, as a whole.
+
+    `tw.where` splits Columns and texts at their ANDs and ORs, but a condition in `tw.expr` stays together.
 
     >>> expr("amount > 100").name
     'amount > 100'

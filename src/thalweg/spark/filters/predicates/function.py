@@ -13,7 +13,7 @@ from typing import Any, get_args, overload
 import pyarrow as pa  # noqa: F401 - for the doctest
 
 from thalweg.spark.filters.forms import PythonForm
-from thalweg.spark.filters.predicates.base import Analysis, Predicate, checked_after, column_names, is_column
+from thalweg.spark.filters.predicates.base import Analysis, Predicate, checked_after, column_names, is_column, is_udf
 from thalweg.spark.filters.worker.judges import FunctionJudge, Judge, NotJudge, Takes
 
 SCALARS = (str, int, float, bool, bytes)
@@ -50,18 +50,23 @@ class FunctionPredicate(Predicate):
 
     def check_can_be_sent(self) -> None:
         """Refuse a function that cannot be pickled."""
-        from pyspark.cloudpickle import dumps
-
-        try:
-            dumps(self.function)  # type: ignore[no-untyped-call]
-        except Exception as error:  # noqa: BLE001 - any error of pickling the user's objects
-            raise TypeError(
-                f"predicate {self.name!r} cannot be sent to workers ({error}): make the objects that it uses inside "
-                f"the function, or keep them in a module's variable that the function fills on first use"
-            ) from None
+        check_pickles(self.name, self.function)
 
     def in_python(self, analysis: Analysis) -> PythonForm:  # noqa: D102
         return PythonForm(self.on, (), partial(function_judge, self.name, self.function, self.takes, negate=False))
+
+
+def check_pickles(name: str, function: Callable[..., Any]) -> None:
+    """Refuse a predicate whose function cannot be pickled."""
+    from pyspark.cloudpickle import dumps
+
+    try:
+        dumps(function)  # type: ignore[no-untyped-call]
+    except Exception as error:  # noqa: BLE001 - any error of pickling the user's objects
+        raise TypeError(
+            f"predicate {name!r} cannot be sent to workers ({error}): make the objects that it uses inside the "
+            f"function, or keep them in a module's variable that the function fills on first use"
+        ) from None
 
 
 def function_judge(
@@ -152,11 +157,11 @@ def predicate(
         )
     if not callable(function):
         raise TypeError(f"tw.predicate makes a predicate of a function, not of {function!r}")
-    if hasattr(function, "returnType") and hasattr(function, "func"):
-        raise TypeError("a Spark UDF is no plain function: write tw.predicate(the_udf.func, on='column', takes='rows')")
+    if is_udf(function):
+        raise TypeError("a Spark UDF is no plain function: write the_udf('column'), which tw.where takes as it is")
     if takes is not None and takes not in get_args(Takes):
         raise ValueError(f"takes is one of {', '.join(get_args(Takes))}, not {takes!r}")
-    columns = _parameter_names(function) if on is None else column_names(on, "on")
+    columns = parameter_names(function, "on='column'") if on is None else column_names(on, "on")
     _check_parameters(function, columns)
     return FunctionPredicate(
         name=name or str(getattr(function, "__name__", type(function).__name__)),
@@ -166,7 +171,7 @@ def predicate(
         after=checked_after(after),
         function=function,
         on=columns,
-        takes=takes or _takes_of(function),
+        takes=takes or takes_of(function) or "arrow",
     )
 
 
@@ -185,7 +190,8 @@ def _code_parts(code: CodeType) -> tuple[object, ...]:
     return code.co_code, code.co_names, constants
 
 
-def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
+def parameter_names(function: Callable[..., Any], instead: str) -> tuple[str, ...]:
+    """The names of a function's parameters; the error says what to write instead."""
     name = getattr(function, "__name__", repr(function))
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -193,18 +199,18 @@ def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
         parameters = ()  # type: ignore[assignment]
     plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     if not parameters or any(parameter.kind not in plain for parameter in parameters):
-        raise TypeError(f"the columns that {name} takes cannot be told from its parameters: write on='column'")
+        raise TypeError(f"the columns that {name} takes cannot be told from its parameters: write {instead}")
     return tuple(parameter.name for parameter in parameters)
 
 
-def _takes_of(function: Callable[..., Any]) -> Takes:
-    """The kind of values that a function takes, by its first annotation."""
+def takes_of(function: Callable[..., Any]) -> Takes | None:
+    """The kind of values that a function takes, by its first annotation; None if that does not tell."""
     annotations = [str(each) for name, each in getattr(function, "__annotations__", {}).items() if name != "return"]
     first = annotations[0] if annotations else ""
     for mark, takes in (("ndarray", "numpy"), ("Series", "pandas"), ("Array", "arrow")):
         if mark in first:
             return takes  # type: ignore[return-value]
-    return "rows" if first in {str(kind) for kind in SCALARS} | {kind.__name__ for kind in SCALARS} else "arrow"
+    return "rows" if first in {str(kind) for kind in SCALARS} | {kind.__name__ for kind in SCALARS} else None
 
 
 def _check_parameters(function: Callable[..., Any], columns: tuple[str, ...]) -> None:

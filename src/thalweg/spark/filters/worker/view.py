@@ -52,6 +52,10 @@ class View:
             return whole.take(pa.array(self._rows))
         return pa.array(numbers[self._rows], whole.type)  # several times faster than Arrow's own
 
+    def has_null(self, number: int) -> bool:
+        """Whether a column has a NULL anywhere in the batch."""
+        return bool(self._columns[number].null_count)
+
     def numbers(self, number: int) -> NDArray[Any]:
         """One column as NumPy has it, these rows; NULLs as Arrow turns them."""
         numbers = self._plain(number)

@@ -1,0 +1,165 @@
+"""`tw.adapt`: the filters of a DataFrame as it is, wherever they are in its plan, made adaptive.
+
+Works on the plan that Catalyst has analysed: a filter and the filters right below it become the plan that `tw.where`
+would make of their conditions. Conditions on one side of a join go to that side first, as Spark's optimizer would move
+them. Where nothing can be gained a filter stays as it is, and so does the whole DataFrame where Spark's objects are not
+as expected.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from thalweg.spark.filters.catalyst import column_of_expression
+from thalweg.spark.filters.lower import lower
+from thalweg.spark.filters.query import FilterOptions, ask
+from thalweg.spark.filters.where import check_frame, look, record
+from thalweg.spark.jvm import java_class
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+CATALYST = "org.apache.spark.sql.catalyst"
+OURS = ("thalweg:", "thalweg_")  # in the text of a condition that Thalweg has made
+LEFT, RIGHT = 0, 1
+SIDES = {  # of a join that drop a row before or after it alike
+    "INNER": (LEFT, RIGHT),
+    "CROSS": (LEFT, RIGHT),
+    "LEFT OUTER": (LEFT,),
+    "LEFT SEMI": (LEFT,),
+    "LEFT ANTI": (LEFT,),
+    "RIGHT OUTER": (RIGHT,),
+}
+
+
+def adapt(frame: DataFrame) -> DataFrame:
+    """The same DataFrame with adaptive filters: the rows are the same, what is evaluated on them is not.
+
+    Takes any DataFrame of a classic session, such as the result of ``spark.sql`` or of somebody else's function.
+    `tw.explain` tells of each filter that became adaptive. Filters stay as they are inside of what is cached, in
+    subqueries, and where there is nothing to gain: with a single condition, and where Spark evaluates all conditions
+    and no sample is worth its price.
+
+    Examples
+    --------
+    >>> adapted = adapt(spark.sql("SELECT * FROM orders WHERE score(body) > 0.5 AND url RLIKE 'x'"))  # doctest: +SKIP
+    """
+    check_frame(frame, "tw.adapt")
+    if not hasattr(frame, "_jdf"):
+        _warn("tw.adapt needs a classic session: with Spark Connect write tw.where(df, condition)")
+        return frame
+    try:
+        adapted = _Adaptation(frame).run()
+    except Exception as error:  # noqa: BLE001 - whatever another version of Spark has in its plans
+        _warn(f"tw.adapt leaves the DataFrame as it is: {type(error).__name__}: {error}")
+        return frame
+    return frame if adapted.schema != frame.schema else adapted
+
+
+class _Adaptation:
+    """A classic DataFrame's plan on its way to adaptive filters."""
+
+    def __init__(self, frame: Any) -> None:  # noqa: ANN401 - a classic DataFrame
+        self._frame = frame
+        self._spark = frame.sparkSession
+        self._jvm = self._spark._jvm  # noqa: SLF001 - no public way
+
+    def run(self) -> DataFrame:
+        """The DataFrame with the plan that is adaptive; the same object if nothing changes."""
+        execution = self._frame._jdf.queryExecution()  # noqa: SLF001 - no public way
+        # With caches in place of the plans that fill them: a filter in there has run, or is to run once for all.
+        plan = execution.analyzed() if self._frame.isStreaming else execution.withCachedData()
+        adapted = self._plan(plan)
+        return self._frame if adapted is plan else self._frame_of(adapted)
+
+    def _plan(self, node: Any) -> Any:  # noqa: ANN401 - logical plans of the JVM
+        """A plan whose filters are adaptive; the very same object if nothing changes."""
+        conditions: list[Any] = []  # of filters on top of one another, the innermost first
+        below = node
+        while below.getClass().getSimpleName() == "Filter" and not _is_ours(below):
+            conditions = [*self._conjuncts(below.condition()), *conditions]
+            below = below.child()
+        if not conditions:
+            return self._with_children(node)
+        pushed = self._pushed_into_join(below, conditions)
+        child, rest = pushed or (self._with_children(below), conditions)
+        has_subquery = java_class(self._jvm, f"{CATALYST}.expressions.SubqueryExpression").hasSubquery
+        plain = [condition for condition in rest if not has_subquery(condition)]
+        filtered = self._filtered(plain, child) if plain else None
+        if filtered is None:
+            return node if child is below else self._filter(rest, child)
+        return self._filter([condition for condition in rest if condition not in plain], filtered)
+
+    def _with_children(self, node: Any) -> Any:  # noqa: ANN401 - as above
+        children = node.children()
+        old = [children.apply(place) for place in range(children.size())]
+        new = [self._plan(child) for child in old]
+        if all(after is before for after, before in zip(new, old, strict=True)):
+            return node
+        return self._made_of(node, new)
+
+    def _made_of(self, node: Any, children: list[Any]) -> Any:  # noqa: ANN401 - as above
+        return node.withNewChildren(java_class(self._jvm, "org.apache.spark.api.python.PythonUtils").toSeq(children))
+
+    def _pushed_into_join(self, node: Any, conditions: Sequence[Any]) -> tuple[Any, list[Any]] | None:  # noqa: ANN401
+        """A join whose sides have got the conditions on them, and the conditions that are left; None if none moves."""
+        if node.getClass().getSimpleName() != "Join":
+            return None
+        sides: list[Any] = [node.left(), node.right()]
+        pushed: tuple[list[Any], list[Any]] = [], []
+        rest = []
+        for condition in conditions:
+            for side in SIDES.get(node.joinType().sql(), ()):
+                if condition.deterministic() and condition.references().subsetOf(sides[side].outputSet()):
+                    pushed[side].append(condition)
+                    break
+            else:
+                rest.append(condition)
+        if not any(pushed):
+            return None
+        new = [self._plan(self._filter(own, side) if own else side) for own, side in zip(pushed, sides, strict=True)]
+        return self._made_of(node, new), rest
+
+    def _filtered(self, conditions: Sequence[Any], child: Any) -> Any:  # noqa: ANN401 - as above
+        """The adaptive plan of conditions on a plan; None where there is nothing to gain."""
+        frame = self._frame_of(child)
+        columns = [column_of_expression(self._jvm, condition) for condition in conditions]
+        query = ask(frame, columns, FilterOptions(), may_join=False)
+        if len(query.predicates) < 2:  # noqa: PLR2004 - a single predicate has no order
+            return None
+        evidence, notes = look(query, frame)
+        if evidence is None and not query.runs_in_python:
+            return None
+        run = record(query, evidence, notes)
+        lowered: Any = lower(query, run.plan, frame)
+        return lowered._jdf.queryExecution().analyzed()  # noqa: SLF001 - no public way
+
+    def _conjuncts(self, condition: Any) -> list[Any]:  # noqa: ANN401 - expressions of the JVM
+        if condition.getClass().getSimpleName() != "And":
+            return [condition]
+        return [*self._conjuncts(condition.left()), *self._conjuncts(condition.right())]
+
+    def _filter(self, conditions: Sequence[Any], child: Any) -> Any:  # noqa: ANN401 - objects of the JVM
+        """A filter as Spark has it; none where there is no condition."""
+        if not conditions:
+            return child
+        condition = reduce(java_class(self._jvm, f"{CATALYST}.expressions.And"), conditions)
+        return java_class(self._jvm, f"{CATALYST}.plans.logical.Filter")(condition, child)
+
+    def _frame_of(self, plan: Any) -> DataFrame:  # noqa: ANN401 - a logical plan of the JVM
+        from pyspark.sql.classic.dataframe import DataFrame
+
+        dataset = java_class(self._jvm, "org.apache.spark.sql.classic.Dataset")
+        return DataFrame(dataset.ofRows(self._spark._jsparkSession, plan), self._spark)  # noqa: SLF001 - no public way
+
+
+def _is_ours(filter_node: Any) -> bool:  # noqa: ANN401 - a plan of the JVM
+    text = filter_node.condition().toString()
+    return any(mark in text for mark in OURS)
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, stacklevel=3)

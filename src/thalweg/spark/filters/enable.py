@@ -1,0 +1,103 @@
+"""`tw.enable` and `tw.disable`: plain `df.where` and `spark.sql` of a session give adaptive filters.
+
+Spark has no hook for this in Python, so the methods of PySpark's classes are replaced while a session is enabled, and
+put back with the last. Calls that come from Thalweg itself are passed through.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+import weakref
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from thalweg.spark.filters.adapt import adapt
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FRAME_METHODS = ("where", "filter")
+ORIGINAL = "_thalweg_original"  # the attribute of an adapted DataFrame with the DataFrame as it was written
+
+_lock = threading.Lock()
+_sessions: weakref.WeakSet[SparkSession] = weakref.WeakSet()
+_replaced: list[tuple[type, str, Any]] = []  # classes, names of methods, and the methods as they were
+
+
+def enable(spark: SparkSession) -> None:
+    """Make the filters of a session adaptive: ``df.where``, ``df.filter`` and ``spark.sql``, as `tw.adapt` does.
+
+    No line of the program changes. `tw.disable` ends it; DataFrames that were made in between stay adaptive.
+
+    Examples
+    --------
+    >>> enable(spark)  # doctest: +SKIP
+    """
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
+    from pyspark.sql.session import SparkSession as ClassicSession
+
+    if not hasattr(spark, "_jsparkSession"):
+        warnings.warn("tw.enable needs a classic session: with Spark Connect write tw.where(df, ...)", stacklevel=2)
+        return
+    with _lock:
+        _sessions.add(spark)
+        if not _replaced:
+            for name in FRAME_METHODS:
+                _replace(ClassicFrame, name, _filtering)
+            _replace(ClassicSession, "sql", _querying)
+
+
+def disable(spark: SparkSession) -> None:
+    """Let `df.where`, `df.filter` and `spark.sql` of a session be Spark's own again.
+
+    Examples
+    --------
+    >>> disable(spark)  # doctest: +SKIP
+    """
+    with _lock:
+        _sessions.discard(spark)
+        while not _sessions and _replaced:
+            kind, name, method = _replaced.pop()
+            setattr(kind, name, method)
+
+
+def _replace(kind: type, name: str, wrap: Callable[[Any], Any]) -> None:
+    method = getattr(kind, name)
+    _replaced.append((kind, name, method))
+    setattr(kind, name, wrap(method))
+
+
+def _filtering(method: Any) -> Any:  # noqa: ANN401 - a method of a DataFrame
+    @wraps(method)
+    def filtered(frame: DataFrame, condition: Any) -> DataFrame:  # noqa: ANN401 - as PySpark has it
+        if not _is_meant(frame.sparkSession):
+            return method(frame, condition)  # type: ignore[no-any-return]
+        # A filter on a filter: both are adapted together, from the DataFrame as it was written.
+        return _adapted(method(getattr(frame, ORIGINAL, frame), condition))
+
+    return filtered
+
+
+def _querying(method: Any) -> Any:  # noqa: ANN401 - a method of a session
+    @wraps(method)
+    def queried(spark: SparkSession, *args: Any, **kwargs: Any) -> DataFrame:  # noqa: ANN401 - as PySpark has it
+        found: DataFrame = method(spark, *args, **kwargs)
+        return _adapted(found) if _is_meant(spark) else found
+
+    return queried
+
+
+def _is_meant(spark: SparkSession) -> bool:
+    """Whether a call comes from the user's program, in a session that is enabled."""
+    caller = sys._getframe(2).f_globals.get("__name__", "")  # noqa: SLF001 - the documented way to know a caller
+    return spark in _sessions and not caller.startswith(("thalweg.", "pyspark."))
+
+
+def _adapted(written: DataFrame) -> DataFrame:
+    adapted = adapt(written)
+    if adapted is not written:
+        setattr(adapted, ORIGINAL, written)
+    return adapted

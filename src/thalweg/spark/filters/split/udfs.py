@@ -1,0 +1,131 @@
+"""Recognises Python UDFs in a condition that Catalyst has analysed, so that they can run with the other predicates.
+
+Taken over are `f(...)` and comparisons of it with a constant, where the arguments are columns or expressions that
+cannot raise. For any other condition with a UDF there is a reason why it stays in Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from thalweg.spark.filters.catalyst import AnalysedCondition, CatalystAnalysis, numbers_in, runs_python
+from thalweg.spark.filters.conditions import quoted
+from thalweg.spark.filters.harmless import Node
+from thalweg.spark.filters.harmless.values import Unproven
+from thalweg.spark.filters.predicates.base import Predicate
+from thalweg.spark.filters.predicates.compound import not_
+from thalweg.spark.filters.split.names import sql_name
+from thalweg.spark.filters.split.taken_over import (
+    CONSTANTS,
+    NUMBERS,
+    RETURNS,
+    TURNED,
+    Argument,
+    FoundUdf,
+    StaysInSparkError,
+)
+from thalweg.spark.filters.worker.udfs import Comparison, Convention
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+COMPARISONS = {
+    "EqualTo": "=",
+    "EqualNullSafe": "<=>",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+}
+
+
+def udf_predicate(name: str, condition: AnalysedCondition, spark: SparkSession) -> Predicate | None:
+    """The predicate of a condition with a UDF; None for a condition without."""
+    if condition.tree is None or condition.analysis is None or not runs_python(condition.tree):
+        return None
+    tree, negated = condition.tree, False
+    while tree.kind in {"Not", "IsNotNull"}:
+        negated = not negated
+        tree = tree.children[0] if tree.kind == "Not" else replace(tree, kind="IsNull")
+    call, comparison = _compared(tree, condition.analysis)
+    arguments = [_argument(child, condition.analysis) for child in call.children]
+    function, convention = _function(call, condition.analysis)
+    udf = FoundUdf(function, convention, call.fields["udfDeterministic"], call.fields["dataType"], arguments)
+    found = udf.predicate(name, comparison, spark)
+    return not_(found, name=name) if negated else found
+
+
+def _argument(node: Node, analysis: CatalystAnalysis) -> Argument:
+    """An argument of a call; nothing that may raise or change, as it may be computed for more rows than Spark would."""
+    keyword = None
+    if node.kind == "NamedArgumentExpression":
+        keyword, (node,) = node.fields["key"], node.children
+    if not analysis.numbers.issuperset(numbers_in(node)):
+        raise StaysInSparkError("it reads a column that is not in the DataFrame")
+    if node.kind == "AttributeReference" and node.fields["exprId"]["id"] in analysis.names:
+        return Argument(quoted(analysis.names[node.fields["exprId"]["id"]]), node.fields["dataType"], keyword)
+    text = sql_name(analysis.catalyst.property_of(node, "sql") or node.kind)
+    if runs_python(node):
+        raise StaysInSparkError(f"its argument {text} is a UDF itself")
+    try:
+        kind = analysis.prover.value(node).type
+    except (Unproven, RecursionError):
+        raise StaysInSparkError(f"its argument {text} may raise an error") from None
+    column = analysis.catalyst.column(node)
+    if column is None or analysis.catalyst.property_of(node, "deterministic") != "True":
+        raise StaysInSparkError(f"its argument {text} is not deterministic")
+    return Argument(text, kind, keyword, column)
+
+
+def _compared(tree: Node, analysis: CatalystAnalysis) -> tuple[Node, Comparison | None]:
+    """The call of a UDF in a condition, and the comparison of its values."""
+    if tree.kind == "PythonUDF":
+        return tree, None
+    if tree.kind == "IsNull" and tree.children[0].kind == "PythonUDF":
+        (call,) = tree.children
+        return call, Comparison("<=>", None, RETURNS.get(call.fields["dataType"], pa.null()))
+    if tree.kind not in COMPARISONS:
+        raise StaysInSparkError("its value is used for more than a comparison with a constant")
+    operator, sides = COMPARISONS[tree.kind], list(tree.children)
+    if runs_python(sides[1]):
+        operator, sides = TURNED.get(operator, operator), sides[::-1]
+    call, kind = sides[0], sides[0].fields.get("dataType")
+    while call.kind == "Cast" and call.fields["dataType"] in NUMBERS:
+        (call,) = call.children
+    returned = call.fields.get("dataType")
+    names = list(NUMBERS)
+    is_wider = kind in NUMBERS and returned in NUMBERS and names.index(kind) >= names.index(returned)
+    if call.kind != "PythonUDF" or not (kind == returned or is_wider):
+        raise StaysInSparkError("its value is used for more than a comparison with a constant")
+    constant = None if runs_python(sides[1]) else analysis.catalyst.fold(sides[1])
+    if constant is None or constant.kind != "Literal" or kind not in RETURNS:
+        raise StaysInSparkError("its value is compared with a value that is no plain constant")
+    text = constant.fields["value"]
+    return call, Comparison(operator, None if text is None else CONSTANTS[kind](text), RETURNS[kind])
+
+
+def _function(call: Node, analysis: CatalystAnalysis) -> tuple[Callable[..., Any], Convention]:
+    """The function behind a call. This program pickled it itself when it made the UDF."""
+    from py4j.protocol import Py4JError
+    from pyspark.cloudpickle import loads
+
+    try:
+        convention = Convention(call.fields["evalType"])
+    except ValueError:
+        raise StaysInSparkError("it is a UDF of a kind that is called in another way") from None
+    try:
+        stored = analysis.catalyst.expression(call).func()
+        uses_broadcast, pickled = not stored.broadcastVars().isEmpty(), bytes(stored.command().unsafeArray())
+    except (Py4JError, TypeError, AttributeError) as error:
+        raise StaysInSparkError(f"this version of Spark keeps its function elsewhere ({error})") from None
+    if uses_broadcast:
+        raise StaysInSparkError("it uses a broadcast variable, or is larger than 1 MB")
+    try:
+        function, _ = loads(pickled)
+    except Exception as error:  # noqa: BLE001 - any error of the user's imports
+        raise StaysInSparkError(f"its function cannot be loaded here ({type(error).__name__}: {error})") from None
+    return function, convention

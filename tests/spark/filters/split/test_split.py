@@ -1,0 +1,146 @@
+"""Conditions as people write them give the rows that plain Spark gives, and its errors."""
+
+from __future__ import annotations
+
+import operator
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import thalweg as tw
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+PARTS = (
+    "a",
+    "b",
+    "k > 1",
+    "s RLIKE '[13]'",
+    "length(s) > 1",
+    "k BETWEEN 1 AND 3",
+    "a IS NULL",
+    "10 / k > 4",  # raises where k is 0
+    "cast(s AS int) > 5",  # raises where s is a word
+    "rand() >= 0",
+)
+Tree = Any  # a text, or a connective with the list of its operands
+trees: st.SearchStrategy[Tree] = st.recursive(
+    st.sampled_from(PARTS),
+    lambda inner: st.one_of(
+        st.tuples(st.sampled_from(["and", "or"]), st.lists(inner, min_size=2, max_size=3)),
+        st.tuples(st.just("not"), st.lists(inner, min_size=1, max_size=1)),
+    ),
+    max_leaves=7,
+)
+
+
+@pytest.fixture(scope="module")
+def frame(spark: SparkSession) -> DataFrame:
+    truths = (True, False, None)
+    rows = [(a, b) for a in truths for b in truths]
+    words = ["1", "13", "x", None, "77"]
+    return spark.createDataFrame(
+        [(row, *rows[row % 9], row % 4 or None if row < 20 else row % 5, words[row % 5]) for row in range(40)],
+        "id long, a boolean, b boolean, k int, s string",
+    ).coalesce(1)
+
+
+def text_of(tree: Tree) -> str:
+    if isinstance(tree, str):
+        return tree
+    connective, operands = tree
+    texts = [f"({text_of(operand)})" for operand in operands]
+    return f"NOT {texts[0]}" if connective == "not" else f" {connective} ".join(texts)
+
+
+def column_of(tree: Tree) -> Column:
+    from pyspark.sql import functions as f
+
+    if isinstance(tree, str):
+        return f.expr(tree)
+    connective, operands = tree
+    columns = [column_of(operand) for operand in operands]
+    return (
+        ~columns[0] if connective == "not" else reduce({"and": operator.and_, "or": operator.or_}[connective], columns)
+    )
+
+
+def ids_or_error(frame: DataFrame) -> list[int] | str:
+    from pyspark.errors import PySparkException
+
+    try:
+        return sorted(row["id"] for row in frame.collect())
+    except PySparkException as error:
+        return str(error.getCondition())
+
+
+@settings(max_examples=6)
+@given(trees, st.booleans())
+def test_rows_and_errors_are_sparks(frame: DataFrame, tree: Tree, as_text: bool) -> None:  # noqa: FBT001
+    condition = text_of(tree) if as_text else column_of(tree)
+    expected, found = ids_or_error(frame.where(condition)), ids_or_error(tw.where(frame, condition))
+    # A part that rejects a row spares it the errors of the other parts, whichever Spark would evaluate first.
+    assert found == expected or (isinstance(expected, str) and not isinstance(found, str))
+
+
+def names(frame: DataFrame) -> list[str]:
+    (explained,) = tw.explain(frame).to_dict()["wheres"]
+    return list(explained["as_written"])
+
+
+def test_names_are_the_sql_text_of_the_parts(frame: DataFrame) -> None:
+    from pyspark.sql import functions as f
+
+    text = "a AND NOT (k > 1 OR s RLIKE '1') AND (s LIKE 'x%' OR length(s) > 2 AND b)"
+    assert names(tw.where(frame, text)) == [
+        "a",
+        "NOT (k > 1)",
+        "NOT (s RLIKE '1')",
+        "s LIKE 'x%' OR (length(s) > 2 AND b)",
+    ]
+    column = (frame.k > 1) & (f.col("s").rlike("1") | ~frame.a) & f.expr("b AND k = 3")
+    assert names(tw.where(frame, column, "a")) == ["k > 1", "RLIKE(s, '1') OR NOT (a)", "b", "k = 3", "a"]
+
+
+def test_a_disjunction_worth_an_order_is_one(frame: DataFrame) -> None:
+    kept = tw.where(frame, "s RLIKE '1' OR length(s) > 2", "k = 1 OR a", "10 / k > 4 OR b", sample=True)
+    (explained,) = tw.explain(kept).to_dict()["wheres"]
+    assert explained["as_written"] == ["s RLIKE '1' OR length(s) > 2", "k = 1 OR a", "10 / k > 4 OR b"]
+
+
+def test_parts_that_are_not_deterministic_keep_their_place(frame: DataFrame) -> None:
+    kept = tw.where(frame, "s RLIKE '1' AND rand() < 2 AND k > 1 AND (a OR rand() < 3)")
+    (explained,) = tw.explain(kept).to_dict()["wheres"]
+    assert explained["order"] == ["s RLIKE '1'", "rand() < 2", "k > 1", "a OR rand() < 3"]
+
+
+def test_a_condition_in_expr_stays_whole(frame: DataFrame) -> None:
+    assert names(tw.where(frame, tw.expr("a AND b"), "a AND b")) == ["a AND b", "a", "b"]
+
+
+def test_conditions_inside_other_predicates_are_split(frame: DataFrame) -> None:
+    short = tw.predicate(lambda s: s is not None and len(s) == 1, on="s", takes="rows", name="short")
+    kept = tw.where(frame, tw.any_of(short, "a AND s RLIKE '7'"), short & "a AND b")
+    assert names(kept) == ["short or a AND s RLIKE '7'", "short", "a", "b"]
+    expected = frame.where("(length(s) = 1 OR a AND s RLIKE '7') AND length(s) = 1 AND a AND b")
+    assert ids_or_error(kept) == ids_or_error(expected)
+
+
+def test_too_many_parts_stay_together(frame: DataFrame) -> None:
+    kept = tw.where(frame, " AND ".join(f"id > {-number}" for number in range(1, 70)))
+    assert len(names(kept)) == 1
+    assert "69 parts, and up to 63 can be ordered" in str(tw.explain(kept))
+    assert kept.count() == 40
+
+
+def test_a_condition_that_spark_refuses_is_refused_as_spark_does(frame: DataFrame) -> None:
+    from pyspark.errors import AnalysisException
+
+    with pytest.raises(AnalysisException, match="missing"):
+        tw.where(frame, "a AND missing > 1")
+    with pytest.raises(AnalysisException):
+        tw.where(frame, "a AND (b")

@@ -1,0 +1,209 @@
+"""Python UDFs in conditions run in the fused pass, with the values and the outcomes that Spark has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import thalweg as tw
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+TYPES = (
+    "SELECT id, if(id = 1, NULL, id) AS n, id % 2 = 0 AS t, if(id = 1, NULL, id % 2 = 0) AS tn, cast(id AS float) AS r,"
+    " named_struct('x', 1, 'at', timestamp'2024-05-01 23:30:00', 'm', map('k', named_struct('y', 2))) AS s,"
+    " map('a', array(1, 2)) AS m, array(named_struct('z', 'q')) AS l, timestamp'2024-05-01 23:30:00' AS ts,"
+    " timestamp_ntz'2024-05-01 23:30:00' AS ntz, date'2024-05-01' AS d, cast(1.50 AS decimal(9, 2)) AS c,"
+    " cast('ab' AS binary) AS b, interval '1' day AS i, cast(NULL AS struct<q: int>) AS nothing, 'text' AS w"
+    " FROM range(0, 3, 1, 1)"
+)
+FLAT = ["id", "n", "t", "tn", "r", "ts", "ntz", "d", "c", "b", "w"]
+
+
+@pytest.fixture(scope="module")
+def frame(spark: SparkSession) -> DataFrame:
+    return spark.range(20).selectExpr("id", "id % 5 AS a", "cast(id AS string) AS s", "nullif(id, 3) AS n").coalesce(1)
+
+
+def spark_functions() -> Any:  # noqa: ANN401 - a module, of whose functions of UDFs the types are too narrow
+    from pyspark.sql import functions
+
+    return functions
+
+
+def ids(frame: DataFrame) -> list[int]:
+    return sorted(row["id"] for row in frame.collect())
+
+
+def explained(frame: DataFrame) -> dict[str, Any]:
+    (description,) = tw.explain(frame).to_dict()["wheres"]
+    return dict(description)
+
+
+def udfs() -> dict[str, Callable[..., Column]]:
+    """A UDF of every kind, each true for even numbers."""
+    f = spark_functions()
+
+    def by_series(x: pd.Series) -> pd.Series:
+        return x % 2 == 0
+
+    def by_several_series(batches: Iterator[pd.Series]) -> Iterator[pd.Series]:
+        for x in batches:
+            yield x % 2 == 0
+
+    def by_array(x: pa.Array) -> pa.Array:
+        return pa.array([number is not None and number % 2 == 0 for number in x.to_pylist()])
+
+    def by_arrays(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        for x in batches:
+            yield by_array(x)
+
+    return {
+        "pickled": f.udf(lambda x: None if x is None else x % 2 == 0, "boolean", useArrow=False),
+        "Arrow rows": f.udf(lambda x: None if x is None else x % 2 == 0, "boolean", useArrow=True),
+        "pandas": f.pandas_udf(by_series, "boolean"),
+        "pandas iterator": f.pandas_udf(by_several_series, "boolean"),
+        "Arrow": f.arrow_udf(by_array, "boolean"),
+        "Arrow iterator": f.arrow_udf(by_arrays, "boolean"),
+    }
+
+
+def test_udfs_of_every_kind_run_in_the_fused_pass(frame: DataFrame) -> None:
+    f = spark_functions()
+
+    for kind, even in udfs().items():
+        for condition in (even("n") & (frame.a > 1), ~even(frame.n) | even(f.length("s")) & f.expr("s RLIKE '1'")):
+            kept = tw.where(frame, condition)
+            assert ids(kept) == ids(frame.where(condition)), kind
+            assert "Python" in {line["runs_in"] for line in explained(kept)["predicates"]}, kind
+
+
+def test_comparisons_with_constants(spark: SparkSession, frame: DataFrame) -> None:
+    f = spark_functions()
+
+    halved = f.udf(lambda x: None if x is None else float("nan") if x == 4 else x / 2, "double")
+    spark.udf.register("third", lambda x: x // 3, "int")
+    word = f.udf(lambda x: "even" if x % 2 == 0 else "odd", "string", useArrow=False)
+    conditions: list[Any] = [
+        halved("n") > 3.5,
+        (f.lit(0.5) >= halved("n")) & (word("id") == "odd"),
+        halved("n").eqNullSafe(None),
+        halved("n").isNotNull() & (halved("n") != 1.5),
+        "third(id) > 2.5D AND NOT third(a) = 1",
+        "third(id) <=> 3L OR third(id) IS NULL",
+        (word("id") < "f") & ~(halved("n") < 2),
+    ]
+    for condition in conditions:
+        kept = tw.where(frame, condition)
+        assert ids(kept) == ids(frame.where(condition)), str(condition)
+        assert {line["runs_in"] for line in explained(kept)["predicates"]} == {"Python"}, str(condition)
+    assert explained(tw.where(frame, "third(id) > 1 AND third(a) = 1"))["as_written"] == [
+        "third(id) > 1",
+        "third(a) = 1",
+    ]
+
+
+@pytest.mark.parametrize("uses_arrow", [False, True])
+def test_values_are_those_that_spark_hands_to_a_udf(spark: SparkSession, uses_arrow: bool) -> None:  # noqa: FBT001
+    f = spark_functions()
+
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        frame = spark.sql(TYPES)
+        told = f.udf(lambda *values: repr(values), "string", useArrow=uses_arrow)
+        for row in frame.select("id", told(*frame.columns).alias("seen")).collect():
+            kept = tw.where(frame, told(*frame.columns) == row["seen"])
+            assert ids(kept) == [row["id"]]
+            assert explained(kept)["predicates"][0]["runs_in"] == "Python"
+    finally:
+        spark.conf.unset("spark.sql.session.timeZone")
+
+
+def test_series_are_those_that_spark_hands_to_a_pandas_udf(spark: SparkSession) -> None:
+    f = spark_functions()
+
+    def told(*columns: pd.Series) -> pd.Series:
+        kinds = [str(column.dtype) for column in columns]
+        return pd.Series(
+            [repr((kinds, *(repr(column.iloc[row]) for column in columns))) for row in range(len(columns[0]))]
+        )
+
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        frame = spark.sql(TYPES)
+        seen = f.pandas_udf(told, "string")
+        for row in frame.select("id", seen(*FLAT).alias("seen")).collect():
+            kept = tw.where(frame, seen(*FLAT) == row["seen"])
+            assert ids(kept) == [row["id"]]
+            assert explained(kept)["predicates"][0]["runs_in"] == "Python"
+    finally:
+        spark.conf.unset("spark.sql.session.timeZone")
+
+
+def test_arguments_are_columns_or_expressions_that_cannot_raise(frame: DataFrame) -> None:
+    f = spark_functions()
+
+    longer = f.udf(lambda x, least=1: x is not None and least is not None and x > least, "boolean")
+    nested = frame.select("id", "s", "n", f.struct("a", "id").alias("pair"), frame.a.alias("odd name"))
+    for condition in (
+        longer(f.length(f.upper("s")), least=f.lit(1)),
+        longer(nested.pair.id) & longer(nested["odd name"]),
+        longer("odd name", least=nested.n),
+    ):
+        kept = tw.where(nested, condition)
+        assert ids(kept) == ids(nested.where(condition))
+        assert {line["runs_in"] for line in explained(kept)["predicates"]} == {"Python"}
+    twice = frame.alias("x").join(frame.alias("y"), f.expr("x.id = y.id"))
+    kept = tw.where(twice, longer(f.col("y.n")))
+    assert kept.count() == twice.where(longer(f.col("y.n"))).count()
+    assert explained(kept)["predicates"][0]["runs_in"] == "Python"
+    dropped = frame.drop("n")
+    kept = tw.where(dropped, longer(frame.n))
+    assert ids(kept) == ids(dropped.where(longer(frame.n)))
+    assert "reads a column that is not in the DataFrame" in str(tw.explain(kept))
+
+
+def test_a_udf_that_stays_in_spark_says_why(spark: SparkSession, frame: DataFrame) -> None:
+    f = spark_functions()
+
+    known = spark.sparkContext.broadcast({1, 2})
+    even = f.udf(lambda x: x % 2 == 0, "boolean")
+    listed = f.udf(lambda x: [x], "array<long>")
+    cases = {
+        "its argument CAST(s AS INT) may raise": even(frame.s.cast("int")),
+        "its argument CAST(<lambda>(id) AS INT) is a UDF itself": even(even("id").cast("int")),
+        "it uses a broadcast variable": f.udf(lambda x: x in known.value, "boolean")("a"),
+        "for more than a comparison with a constant": f.coalesce(even("id"), f.lit(False)),  # noqa: FBT003
+        "compared with a value that is no plain constant": f.udf(lambda x: x, "long")("id") == frame.a,
+        "it takes no column": f.udf(lambda: True, "boolean")(),
+        "for more than a comparison": listed("id")[0] > 3,
+    }
+    for reason, condition in cases.items():
+        kept = tw.where(frame, condition, "id >= 0")
+        assert ids(kept) == ids(frame.where(condition))
+        assert any("stays in Spark" in note and reason in note for note in explained(kept)["notes"]), reason
+
+
+def test_errors_are_for_rows_that_nothing_else_rejects(frame: DataFrame) -> None:
+    f = spark_functions()
+
+    inverse = f.udf(lambda x: 1 / x > 0, "boolean")
+    assert ids(tw.where(frame, inverse("a") & (frame.a > 0))) == ids(frame.where("a > 0"))
+    with pytest.raises(Exception, match=r"ZeroDivisionError: division by zero on the row \{'a': 0\}"):
+        tw.where(frame, inverse("a") & (frame.id >= 0)).count()
+    assert ids(tw.where(frame, inverse("a"), on_error="drop")) == ids(frame.where("a > 0"))
+
+
+def test_a_udf_that_is_not_deterministic_keeps_its_place(frame: DataFrame) -> None:
+    f = spark_functions()
+
+    even = f.udf(lambda x: x % 2 == 0, "boolean")
+    noisy = f.udf(lambda x: x >= 0, "boolean").asNondeterministic()
+    kept = tw.where(frame, even("id") & noisy("id") & (frame.a > 1))
+    assert [line["name"] for line in explained(kept)["predicates"]][1:] == ["<lambda>(id) (2)", "a > 1"]
+    assert ids(kept) == ids(frame.where("id % 2 = 0 AND a > 1"))

@@ -1,0 +1,149 @@
+"""DataFrames as they are, and whole programs, with adaptive filters: the rows are those of plain Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import thalweg as tw
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# Queries, and how many of their filters become adaptive.
+QUERIES = {
+    "SELECT a, count(*) AS c FROM numbers WHERE half(id) > 10.5 AND even(a) AND s RLIKE '1' GROUP BY a HAVING c > 1": 1,
+    "SELECT x.id, y.s FROM numbers x, numbers y WHERE x.id = y.id + 1 AND even(x.id) AND half(y.id) > 3"
+    " AND even(y.a) AND half(x.a) < 2": 2,
+    "SELECT x.id, y.id AS other FROM numbers x LEFT JOIN numbers y ON x.id = y.id + 1"
+    " WHERE even(x.id) AND half(x.a) < 2 AND y.s IS NOT NULL": 1,
+    "SELECT id FROM numbers WHERE even(id) AND half(a) > 1 UNION ALL"
+    " SELECT id FROM (SELECT id, a + 1 AS b FROM numbers) WHERE even(b) AND half(id) < 50": 2,
+    "SELECT id FROM numbers n WHERE even(id) AND half(a) > 1 AND EXISTS (SELECT 1 FROM numbers m WHERE m.a = n.id)": 1,
+    "SELECT id, rank() OVER (ORDER BY s) AS r FROM numbers WHERE even(id) AND NOT even(a) ORDER BY r LIMIT 5": 1,
+    "SELECT id FROM numbers WHERE id > 5 AND s RLIKE '1'": 0,
+    "SELECT id FROM numbers WHERE even(id)": 0,
+}
+
+
+@pytest.fixture(scope="module")
+def numbers(spark: SparkSession) -> DataFrame:
+    frame = spark.range(200).selectExpr("id", "id % 5 AS a", "cast(id AS string) AS s")
+    frame.createOrReplaceTempView("numbers")
+    spark.udf.register("half", lambda number: number / 2, "double")
+    spark.udf.register("even", lambda number: number % 2 == 0, "boolean")
+    return frame
+
+
+@pytest.fixture
+def enabled(spark: SparkSession, numbers: DataFrame) -> Iterator[DataFrame]:
+    tw.enable(spark)
+    yield numbers
+    tw.disable(spark)
+
+
+def rows(frame: DataFrame) -> list[str]:
+    return sorted(map(str, frame.collect()))
+
+
+def wheres(frame: DataFrame) -> list[dict[str, Any]]:
+    try:
+        return list(tw.explain(frame).to_dict()["wheres"])
+    except ValueError:  # no filter became adaptive
+        return []
+
+
+@pytest.mark.parametrize(("query", "count"), QUERIES.items(), ids=[query[7:60] for query in QUERIES])
+@pytest.mark.usefixtures("numbers")
+def test_filters_anywhere_in_a_plan(spark: SparkSession, query: str, count: int) -> None:
+    written = spark.sql(query)
+    adapted = tw.adapt(written)
+    assert len(wheres(adapted)) == count
+    assert (adapted is written) == (count == 0)
+    assert adapted.schema == written.schema
+    if count:
+        assert rows(adapted) == rows(written)
+
+
+def test_filters_on_top_of_one_another_are_one(numbers: DataFrame) -> None:
+    written = numbers.where("even(id)").where("half(a) > 1").where("s RLIKE '1'")
+    adapted = tw.adapt(written)
+    (explained,) = wheres(adapted)
+    assert explained["as_written"] == ["even(id)", "half(a) > 1", "RLIKE(s, '1')"]
+    assert rows(adapted) == rows(written)
+    assert tw.adapt(adapted) is adapted
+
+
+def test_a_cache_is_used_as_it_is(numbers: DataFrame) -> None:
+    cached = numbers.where("even(id) AND half(id) > 1").cache()
+    try:
+        assert tw.adapt(cached) is cached
+        written = cached.where("even(a) AND half(a) > 1")
+        adapted = tw.adapt(written)
+        assert "InMemoryRelation" in adapted._jdf.queryExecution().optimizedPlan().toString()  # noqa: SLF001
+        assert rows(adapted) == rows(written)
+    finally:
+        cached.unpersist()
+
+
+def test_a_stream(spark: SparkSession, numbers: DataFrame, tmp_path: Path) -> None:
+    numbers.coalesce(1).write.parquet(f"{tmp_path}/in")
+    stream = spark.readStream.schema(numbers.schema).parquet(f"{tmp_path}/in").where("even(id) AND half(a) > 1")
+    adapted = tw.adapt(stream.select("id"))
+    writer = adapted.writeStream.format("parquet").option("checkpointLocation", f"{tmp_path}/checkpoint")
+    writer.trigger(availableNow=True).start(f"{tmp_path}/out").awaitTermination()
+    assert rows(spark.read.parquet(f"{tmp_path}/out")) == rows(numbers.where("even(id) AND half(a) > 1").select("id"))
+    assert len(wheres(adapted)) == 1
+
+
+def test_errors_stay_errors(numbers: DataFrame) -> None:
+    written = numbers.where("half(s) > 1 AND even(id)")
+    with pytest.raises(Exception, match="TypeError: unsupported operand"):
+        written.count()
+    with pytest.raises(Exception, match="TypeError: unsupported operand"):
+        tw.adapt(written).count()
+
+
+def test_what_spark_keeps_elsewhere_leaves_the_frame_as_it_is(
+    numbers: DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from thalweg.spark.filters import adapt
+
+    def fail(*_: object) -> None:
+        raise AttributeError("no such method")
+
+    monkeypatch.setattr(adapt, "lower", fail)
+    written = numbers.where("even(id) AND half(a) > 1")
+    with pytest.warns(UserWarning, match="leaves the DataFrame as it is: AttributeError: no such method"):
+        assert tw.adapt(written) is written
+
+
+def test_a_whole_program(spark: SparkSession, enabled: DataFrame) -> None:
+    kept = enabled.where("even(id)").filter(enabled.s.rlike("1") & (enabled.a > 0)).where("half(a) < 2")
+    assert len(wheres(kept)) == 1
+    queried = spark.sql("SELECT id FROM numbers WHERE even(id) AND half(a) > 1").groupBy().count()
+    assert len(wheres(queried)) == 1
+    through = tw.where(enabled, "even(id) AND half(a) > 1")
+    assert len(wheres(through)) == 1
+    found = rows(kept), rows(queried), rows(through)
+    tw.disable(spark)
+    plain = enabled.where("even(id)").filter(enabled.s.rlike("1") & (enabled.a > 0)).where("half(a) < 2")
+    assert wheres(plain) == []
+    both = enabled.where("even(id) AND half(a) > 1")
+    assert found == (rows(plain), rows(both.groupBy().count()), rows(both))
+
+
+def test_methods_are_put_back(spark: SparkSession) -> None:
+    from pyspark.sql.classic.dataframe import DataFrame
+    from pyspark.sql.session import SparkSession
+
+    methods = DataFrame.where, DataFrame.filter, SparkSession.sql
+    tw.enable(spark)
+    tw.enable(spark)
+    assert DataFrame.where is not methods[0]
+    tw.disable(spark)
+    tw.disable(spark)
+    assert (DataFrame.where, DataFrame.filter, SparkSession.sql) == methods
