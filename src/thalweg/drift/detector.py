@@ -60,6 +60,8 @@ class Detector(ABC):
         checked = np.ascontiguousarray(estimates, np.float64)
         if checked.shape != (self.series,):
             raise ValueError(f"this detector watches {self.series} series, not {checked.shape}: call watch() first")
+        if (checked <= 0.0).any() or (checked >= 1.0).any():
+            raise ValueError("estimates are strictly between 0 and 1, or NaN: thalweg.drift.estimate makes them")
         alarms = self._take(checked)
         return tuple(sorted(alarms, key=lambda alarm: -alarm.strength)) if alarms else ()
 

@@ -149,7 +149,7 @@ class Pipeline:
     def _keep(self, rows: Rows) -> Booleans:
         """Which rows of a slice all filters keep; the policy learns from it."""
         filters = len(self.filters)
-        counts = SliceCounts([0] * filters, [0] * filters, [0.0] * filters)
+        counts, order = SliceCounts([0] * filters, [0] * filters, [0.0] * filters), self.policy.order
         kept, chosen = self._run(rows, counts)
         self._count(len(rows), counts)
         if chosen:
@@ -159,7 +159,7 @@ class Pipeline:
         is_unusual = self._untold.is_unusual(counts)
         if is_unusual:  # the policy is told of it apart from the slices before
             self._tell()
-        self._untold.add(counts)
+        self._untold.add(counts, order)
         if is_unusual or self._untold.is_full:
             self._tell()
         if kept is None:
@@ -202,7 +202,7 @@ class Pipeline:
     def _tell(self) -> None:
         """Let the policy learn from ordinary processing since it was last told."""
         if self._untold:
-            self.policy.observe(*self._untold.take())
+            self.policy.observe(*self._untold.take(self.policy.order))
             if self.policy.saw_change:
                 self._start_over()
 

@@ -63,6 +63,11 @@ def counts_of(filters: int, evaluated: ArrayLike, dropped: ArrayLike, seconds: A
     counts = ProcessingCounts(*(np.asarray(numbers, np.float64) for numbers in (evaluated, dropped, seconds)))
     if any(numbers.shape != (filters,) for numbers in counts):
         raise ValueError(f"evaluated, dropped and seconds are {filters} numbers each, one for each filter")
+    possible = (counts.dropped >= 0) & (counts.dropped <= counts.evaluated) & (counts.seconds >= 0)  # NaN is not
+    if not (possible & (counts.evaluated < np.inf) & (counts.seconds < np.inf)).all():
+        raise ValueError(
+            f"a filter drops from 0 to all of the tuples that it evaluates, in 0 seconds or more; not {counts!r:.200}"
+        )
     return counts
 
 
@@ -230,8 +235,9 @@ class Sampler:
         """
         if not self.adaptive:
             return False
+        checked = counts_of(self.arrays.block.size, *counts)
         before = int(self.arrays.counters[HOLD])
-        if watch(self.arrays, counts, seen, window):
+        if watch(self.arrays, checked, seen, window):
             next_gap(self.arrays, self._random.random())
         return bool(self.arrays.counters[HOLD] != before)
 
@@ -242,6 +248,8 @@ class Sampler:
 
     def use(self, probability: float, *, until: int | None = None) -> None:
         """Use a probability; it does not fall before so many profile tuples were ever made, if that is given."""
+        if not 0.0 <= probability <= 1.0:
+            raise ValueError(f"a drop-profiling probability is between 0 and 1, not {probability}")
         self.arrays.probability[PROBABILITY] = probability
         if until is not None:
             self.arrays.counters[HOLD] = until

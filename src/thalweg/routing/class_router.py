@@ -39,6 +39,7 @@ from numpy.typing import ArrayLike
 
 from thalweg.drift import Detector
 from thalweg.drift import detector as detector_by_name
+from thalweg.ordering.checked import masks_of
 from thalweg.ordering.policy import Policy
 from thalweg.ordering.types import Integers
 from thalweg.routing.attributes import Columns
@@ -169,7 +170,7 @@ class ClassRouter:
         look: bool = True,
     ) -> None:
         """Learn from profile tuples: drop masks, times, and the attributes' values of the same rows."""
-        drops = np.atleast_1d(np.asarray(masks, np.int64))
+        drops = masks_of(masks, self.overall.filters)
         if not drops.size:
             return
         spent = None if times is None else np.asarray(times, np.float64).reshape(drops.size, self.overall.filters)
@@ -190,7 +191,8 @@ class ClassRouter:
 
     def remember(self, masks: Integers, columns: Columns, *, look: bool = True) -> None:
         """Keep profile tuples to choose from, which the overall policy alone has seen."""
-        self.search.add(masks, self.search.reader.read(columns, masks.size))
+        drops = masks_of(masks, self.overall.filters)
+        self.search.add(drops, self.search.reader.read(columns, drops.size))
         if look and self.search.schedule.is_due:
             self.look()
 
