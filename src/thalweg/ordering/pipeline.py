@@ -90,7 +90,7 @@ class Pipeline:
         self._clock = clock
         self._sizes = SliceSizes()
         self._spent = 0.0  # the filters' time
-        self._began = 0.0, 0.0  # the filters' and the profiling's time when there was nothing to know yet
+        self._earned = 0.0  # time that profiling may have taken by now: a share of the filters' time
         self._start = 0  # of the slice in its batch
         self._watches = tuple(Stopwatch() for _ in filters)
         self._untold = UntoldSlices(len(filters))
@@ -197,6 +197,7 @@ class Pipeline:
         spent = sum(counts.seconds)
         self.tuples += rows
         self._spent += spent
+        self._earned += self._share * spent
         self._sizes.note(rows, spent)
 
     def _tell(self) -> None:
@@ -211,7 +212,7 @@ class Pipeline:
         self.restarts.append((self.tuples, len(self.policy.profile)))
         self.policy.forget()
         self._sizes.begin_small()
-        self._began = self._spent, self.profile_seconds
+        self._earned = self.profile_seconds
         for watch in self._watches:
             watch.forget()
 
@@ -224,7 +225,7 @@ class Pipeline:
         """Whether profiling has stayed within its share; where filters are cheap, their order matters little."""
         if len(self.policy.profile) < FIRST_LOOK:
             return True
-        return self.profile_seconds - self._began[1] <= self._share * (self._spent - self._began[0])
+        return self.profile_seconds <= self._earned
 
     def _profile(self, rows: Rows, chosen: list[Chosen]) -> None:
         """Evaluate chosen rows on the filters that the policy asks for, and show it the outcome in the rows' order."""

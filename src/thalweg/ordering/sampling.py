@@ -246,6 +246,16 @@ class Sampler:
         self.arrays.counters[WARMING] = WARM_UP
         next_gap(self.arrays, self._random.random())
 
+    def look_evenly(self) -> None:
+        """Choose the next dropped tuples by the probability alone, not all of them."""
+        self.arrays.counters[WARMING] = 0
+        next_gap(self.arrays, self._random.random())
+
+    def forget_rates(self) -> None:
+        """Forget the drop rates and times of all filters: other tuples reach them now, which is no change."""
+        self.arrays.block[:] = 0
+        self.arrays.reference[:] = 0
+
     def use(self, probability: float, *, until: int | None = None) -> None:
         """Use a probability; it does not fall before so many profile tuples were ever made, if that is given."""
         if not 0.0 <= probability <= 1.0:

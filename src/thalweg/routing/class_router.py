@@ -214,6 +214,16 @@ class ClassRouter:
         if self.classifier is not None:
             self._stop(self.payoff.observe_split(tuples, overhead))
 
+    def start_over(self) -> None:
+        """Learn the order of each class anew, and look for classifiers soon: the stream has changed.
+
+        Whether classes still pay is measured by the profile tuples from now on.
+        """
+        if self.classifier is not None:
+            self.learners.start_over()
+            self.payoff.benefit.restart()
+        self.search.schedule.look_again()
+
     def begin(self, order: Sequence[int]) -> None:
         """Begin with an order that is known from an earlier run."""
         if self.seen:
@@ -293,6 +303,7 @@ class ClassRouter:
         """Route by a classifier, for whose classes there are policies, from now on."""
         self.classifier = classifier
         self.version += 1
+        self.overall.sampler.forget_rates()
         self.payoff.start_over()
         self._values.clear()
         self._log("routes by", why)
@@ -304,6 +315,7 @@ class ClassRouter:
         self._log("stops routing by", reason.text)
         self.classifier = None
         self.version += 1
+        self.overall.sampler.forget_rates()
         self.learners.drop_classes()
         if reason.newest is None:
             self.payoff.price = self.payoff.overhead_per_drop

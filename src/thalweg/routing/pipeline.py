@@ -116,10 +116,11 @@ class RoutedPipeline(Pipeline):
 
     def _choose(self) -> None:
         """Let the router look for classifiers."""
+        self._tell()  # the counts of the slices that ran in the orders so far
         before, is_first = self._clock(), not self._has_looked
         self.router.look()
         if is_first:  # the time that was spent for the first look no longer counts: profiling goes on
-            self._began = self._spent, self.profile_seconds
+            self._earned = self.profile_seconds
         self._last_choice = self._clock() - before
         self.choose_seconds += self._last_choice
 
@@ -151,8 +152,10 @@ class RoutedPipeline(Pipeline):
             now - then for now, then in zip((self.evaluated, self.dropped, self.seconds), at_first, strict=True)
         )
         profile, counts = router.overall.profile, counts_of(len(self.filters), evaluated, dropped, seconds)
-        sampler.watch(counts, seen=profile.seen, window=profile.window)
+        has_changed = sampler.watch(counts, seen=profile.seen, window=profile.window)
         self._show_classes(columns)
+        if has_changed:
+            self._start_over()
         if self._costs is not None:
             return kept, 0.0
         drop_rate = float(dropped.sum()) / max(len(rows), 1)
@@ -179,7 +182,7 @@ class RoutedPipeline(Pipeline):
 
     def _start_over(self) -> None:
         super()._start_over()
-        self.router.search.schedule.look_again()
+        self.router.start_over()
 
     @property
     def _share(self) -> float:
