@@ -21,7 +21,11 @@ from thalweg.ordering.types import Booleans, Floats, Integers
 
 SLICE_SECONDS = 10e-3  # time of the first slice of a batch: an order that has become bad does not run for long
 NEXT_SECONDS = 20e-3  # time of the slices after it, which run in an order that the first has tried
-PROFILE_SHARE = 0.003  # of the filters' own time that profiling may take, once the policy has had a look
+# Profiling may take as large a share of the filters' own time as an order that was learnt from n profile tuples is
+# expected to lose, LOSS / n: more profile tuples would cost more than they bring. But changes that hide behind other
+# filters show in the profile alone, so there is a least share, too. (docs/decisions/0072)
+LOSS = 2.0
+PROFILE_SHARE = 0.006
 MOST_RESTARTS = 20  # that are remembered
 FIRST_LOOK = 64  # profile tuples that are made, however much they cost
 
@@ -219,7 +223,7 @@ class Pipeline:
     @property
     def _share(self) -> float:
         """Of the filters' own time, for profiling."""
-        return PROFILE_SHARE
+        return max(PROFILE_SHARE, LOSS / max(len(self.policy.profile), FIRST_LOOK))
 
     def _may_profile(self) -> bool:
         """Whether profiling has stayed within its share; where filters are cheap, their order matters little."""
