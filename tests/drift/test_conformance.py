@@ -144,3 +144,12 @@ def test_detectors_are_found_by_name() -> None:
     assert [type(detector(kind.name)) for kind in DETECTORS] == list(DETECTORS)
     with pytest.raises(ValueError, match="no detector 'bsc'; did you mean 'bcs'"):
         detector("bsc")
+
+
+@every_detector
+@pytest.mark.parametrize("wrong", [0.0, 1.0, -0.5, float("inf")])
+def test_estimates_that_are_no_probabilities_are_refused(kind: type[Detector], wrong: float) -> None:
+    one = kind()
+    one.watch(2)
+    with pytest.raises(ValueError, match="strictly between 0 and 1"):
+        one.update([0.5, wrong])

@@ -24,7 +24,7 @@ def test_it_alarms_where_a_direct_computation_first_exceeds_h() -> None:
     series = np.concatenate([random.beta(4, 8, 60), random.beta(30, 4, 30)])
     values = by_definition(series, np.random.default_rng(5).random(90), m=20, epsilon=0.92)
     for h in (1.1, 1.5, 3.0, 10.0):
-        detector = Martingale(h=h, seed=5)
+        detector = Martingale(h=h, seed=5, reflect=False)
         detector.watch(1)
         first_alarm = next(number for number, x in enumerate(series) if detector.update([x]))
         assert first_alarm == next(number for number, value in enumerate(values) if value > h)
@@ -35,7 +35,7 @@ def test_chance_seldom_exceeds_h() -> None:
     random = np.random.default_rng(2)
     exceeded = 0
     for seed in range(100):
-        one = Martingale(h=10, seed=seed)
+        one = Martingale(h=10, seed=seed, reflect=False)
         one.watch(5)
         exceeded += any(one.update(estimate(random.binomial(20, 0.4, 5))) for _ in range(150))
     assert exceeded <= 15
@@ -48,3 +48,13 @@ def test_a_change_began_nu_estimates_ago() -> None:
     rows = estimate(random.binomial(20, np.where(np.arange(200) < 100, 0.2, 0.7)))
     [alarm] = next(alarms for x in rows if (alarms := one.update([x])))
     assert alarm.back == 7
+
+
+def test_a_change_is_found_after_a_long_quiet_time() -> None:
+    random = np.random.default_rng(0)
+    detector = Martingale()
+    detector.watch(1)
+    for share in random.binomial(20, 0.3, 5000):
+        detector.update(estimate([share]))
+    delays = (delay for delay in range(500) if detector.update(estimate([random.binomial(20, 0.6)])))
+    assert next(delays) < 200

@@ -91,3 +91,25 @@ def test_a_lost_processor_is_no_change() -> None:
     times = random.gamma(4, 0.25e-6, (4000, 2))
     times[1234, 0] = 0.1
     assert not Monitor([0, 1], BCS()).update(random.integers(1, 4, 4000), times)
+
+
+@pytest.mark.parametrize(
+    ("masks", "times", "timed", "message"),
+    [
+        ([1 << 40], None, None, "between 0 and 3"),
+        ([-1], None, None, "between 0 and 3"),
+        ([1, 2], [[1.0, 1.0]], None, "non-negative seconds"),
+        ([1], [[1.0]], [True], "a row for each"),
+        ([1, 2], [[1.0, 1.0], [1.0, 1.0]], [True], "a row for each"),
+    ],
+)
+def test_arguments_that_a_kernel_cannot_take_are_refused(
+    masks: list[int], times: list[list[float]] | None, timed: list[bool] | None, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        Monitor([0, 1], BCS()).update(masks, times, timed)
+
+
+def test_an_order_names_each_filter_once() -> None:
+    with pytest.raises(ValueError, match="each of the filters"):
+        Monitor([0, 7], BCS())

@@ -12,6 +12,7 @@ from thalweg.drift.watched import Phase
 from thalweg.kernels import compile_kernels
 from thalweg.ordering import POLICIES, AGreedy, AsWritten, MatrixView, Policy, StaticGreedy, greedy_order
 from thalweg.ordering.pipeline import Pipeline
+from thalweg.ordering.sampling import FLOOR
 from thalweg.ordering.types import Integers
 from thalweg_lab.workload import Workload
 
@@ -216,7 +217,7 @@ def test_a_change_raises_an_adaptive_probability() -> None:
     evaluated = np.array([4000, 2000, 1000, 500])
     for _ in range(100):
         one.observe(evaluated, evaluated // 2, evaluated * 1.0)
-    assert one.sampler.probability == pytest.approx(0.01)
+    assert one.sampler.probability == pytest.approx(FLOOR * 0.1)
     one.update(stream((AFTER, 400), seed=1))
     assert one.detected == 1
     assert one.sampler.probability == 0.1

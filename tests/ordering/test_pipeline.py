@@ -140,3 +140,19 @@ def test_slices_take_a_while_but_not_long() -> None:
     assert sizes[:6] == [1] * SINGLES + [FIRST_SLICE, 2 * FIRST_SLICE, 4 * FIRST_SLICE]
     assert 999 <= sizes[-5] <= 1001  # 10 ms
     assert all(1999 <= size <= 4001 for size in sizes[-4:])  # and 20 ms; the last may take the rest along
+
+
+def test_a_stationary_stream_is_not_thought_to_have_changed() -> None:
+    """Corrections of the order, several a batch at first, are no changes of the stream."""
+    restarts = 0
+    for seed in range(6):
+        random = np.random.default_rng(seed)
+        drops = random.uniform(0.05, 0.5, 12)
+        common = np.repeat(random.random((100_000, 4)), 3, axis=1)  # filters in groups of three, which often agree
+        own = random.random((100_000, 12))
+        rows = (np.where(random.random((100_000, 12)) < 0.8, common, own) < drops) @ (1 << np.arange(12))
+        pipeline = Pipeline(AGreedy(12, prior=1.0, seed=seed), [bit(number) for number in range(12)], clock=lambda: 0.0)
+        for start in range(0, rows.size, 3000):
+            pipeline.keep(rows[start : start + 3000])
+        restarts += len(pipeline.restarts)
+    assert restarts == 0

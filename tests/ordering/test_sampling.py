@@ -95,3 +95,14 @@ def test_fixed_probability_never_moves() -> None:
     for _ in range(100):
         policy.observe([BLOCK, BLOCK // 2], [BLOCK // 2, 0], [1.0, 1.0])
     assert policy.sampler.probability == 0.01
+
+
+def test_rates_are_forgotten_from_the_first_changed_position_of_a_batch_on() -> None:
+    """A batch that brings two corrections: at the first position, and then at the second."""
+    policy = AGreedy(3, window=100, alpha=1.0, adaptive_p=True)
+    policy.observe([1000, 500, 250], [500, 250, 125], [1.0, 1.0, 1.0])
+    policy.update([0b110, 0b110, 0b110, 0b100, 0b001])
+    assert policy.order == (2, 0, 1)
+    assert policy.last_change is not None
+    assert policy.last_change.position == 1  # the last correction's
+    assert policy.sampler.arrays.block["evaluated"].tolist() == [0.0, 0.0, 0.0]

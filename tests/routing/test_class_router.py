@@ -371,3 +371,11 @@ def test_missing_columns_are_named() -> None:
         router.learn([1], None, {"b": pa.array([1])})
     with pytest.raises(ValueError, match="no classes now"):
         router.classify({"a": pa.array([1])})
+
+
+def test_profile_tuples_that_do_not_fit_are_refused() -> None:
+    router = ClassRouter(make, ["key"])
+    with pytest.raises(ValueError, match="between 0 and 15"):
+        router.remember(np.array([99]), {"key": pa.array([1])})
+    with pytest.raises(ValueError, match="'key' has 1 values for 3 rows"):
+        router.learn([1, 2, 3], None, {"key": pa.array([1])})

@@ -11,13 +11,14 @@ from typing import Any
 from thalweg.drift.adwin import Adwin
 from thalweg.drift.bcs import BCS
 from thalweg.drift.detector import Alarm, Detector, estimate
+from thalweg.drift.glr import GLR
 from thalweg.drift.martingale import Martingale
 from thalweg.drift.monitor import Monitor, Shift
 from thalweg.drift.none import NoDetector
 from thalweg.drift.watched import Drift, Watched
 from thalweg.registry import find
 
-DETECTORS: tuple[type[Detector], ...] = (BCS, Martingale, Adwin, NoDetector)
+DETECTORS: tuple[type[Detector], ...] = (GLR, BCS, Martingale, Adwin, NoDetector)
 
 
 def detector(name: str, **options: Any) -> Detector:  # noqa: ANN401 - the detector checks them
@@ -32,6 +33,7 @@ def detector(name: str, **options: Any) -> Detector:  # noqa: ANN401 - the detec
 __all__ = [
     "BCS",
     "DETECTORS",
+    "GLR",
     "Adwin",
     "Alarm",
     "Detector",

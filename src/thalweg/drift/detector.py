@@ -43,6 +43,12 @@ class Detector(ABC):
 
     name: ClassVar[str]
     is_blind: ClassVar[bool] = False  # whether it never finds anything
+    # Segments that are learnt before detection begins: the m of bcs-change-detection-2012.
+    training: ClassVar[int] = 20
+    # Whether a policy's own analysis rests while nothing changes, as in the paper.
+    lets_rest: ClassVar[bool] = True
+    # Segments of the window that it is shown, at most, when it begins to watch an order.
+    history: ClassVar[int] = 20
 
     def __init__(self, *, k: int = K) -> None:
         if k < 1:
@@ -60,6 +66,8 @@ class Detector(ABC):
         checked = np.ascontiguousarray(estimates, np.float64)
         if checked.shape != (self.series,):
             raise ValueError(f"this detector watches {self.series} series, not {checked.shape}: call watch() first")
+        if (checked <= 0.0).any() or (checked >= 1.0).any():
+            raise ValueError("estimates are strictly between 0 and 1, or NaN: thalweg.drift.estimate makes them")
         alarms = self._take(checked)
         return tuple(sorted(alarms, key=lambda alarm: -alarm.strength)) if alarms else ()
 

@@ -3,8 +3,10 @@
 The strangeness of an estimate is its distance from the mean. The p-value of a new estimate says how many are stranger:
 uniform as long as estimates are exchangeable, small when a strange estimate comes. The randomised power martingale
 multiplies epsilon * p^(epsilon - 1) over the estimates; by chance it exceeds h with a probability of at most 1/h.
-(S.-S. Ho and H. Wechsler, "A martingale framework for detecting changes in data streams by testing exchangeability",
-IEEE TPAMI 32, 2010; bcs-change-detection-2012, section V-A, for m and nu)
+As long as nothing changes it falls, and after 5000 quiet estimates no change would bring it back up to h. So here it
+never falls below 1, and h bounds the mean number of estimates from one false alarm to the next instead;
+`reflect=False` is the original. (S.-S. Ho and H. Wechsler, "A martingale framework for detecting changes in data
+streams by testing exchangeability", IEEE TPAMI 32, 2010; bcs-change-detection-2012, section V-A, for m and nu)
 """
 
 from __future__ import annotations
@@ -34,6 +36,8 @@ class Martingale(Detector):
         Estimates before the test begins.
     epsilon
         The exponent of the power martingale.
+    reflect
+        Whether the martingale goes on from 1 where it would fall below.
     k
         How many tuples an estimate is made of.
     seed
@@ -48,13 +52,21 @@ class Martingale(Detector):
     >>> for segment in range(200):
     ...     for alarm in detector.update(estimate(random.binomial(20, [0.3 if segment < 100 else 0.7]))):
     ...         print(segment, segment + 1 - alarm.back, round(alarm.before, 2), round(alarm.after, 2))
-    113 104 0.34 0.72
+    111 102 0.33 0.68
     """
 
     name: ClassVar[str] = "martingale"
 
     def __init__(
-        self, *, h: float = 25.0, nu: int = 10, m: int = 20, epsilon: float = EPSILON, k: int = K, seed: int = 0
+        self,
+        *,
+        h: float = 25.0,
+        nu: int = 10,
+        m: int = 20,
+        epsilon: float = EPSILON,
+        reflect: bool = True,
+        k: int = K,
+        seed: int = 0,
     ) -> None:
         super().__init__(k=k)
         if not h > 1:
@@ -63,7 +75,7 @@ class Martingale(Detector):
             raise ValueError(f"nu and m are between 1 and {REMEMBERED} estimates, not {nu} and {m}")
         if not 0 < epsilon < 1:
             raise ValueError(f"epsilon is between 0 and 1, not {epsilon}")
-        self.h, self.nu, self.m, self.epsilon = h, nu, m, epsilon
+        self.h, self.nu, self.m, self.epsilon, self.reflect = h, nu, m, epsilon, reflect
         self._random = np.random.default_rng(seed)
 
     def _begin(self, series: int) -> None:
@@ -91,6 +103,8 @@ class Martingale(Detector):
         p = np.maximum(p, 1.0 / REMEMBERED**2)  # a theta of 0 has a probability of 0, and no logarithm
         tested = self._counts[came] > self.m
         self._logs[came] += np.where(tested, math.log(self.epsilon) + (self.epsilon - 1.0) * np.log(p), 0.0)
+        if self.reflect:
+            self._logs[came] = np.maximum(self._logs[came], 0.0)
         limit = math.log(self.h * max(self.series, 1))
         return [self._change(int(i)) for i in came[self._logs[came] > limit]]
 

@@ -30,7 +30,6 @@ from thalweg.ordering.policy import CHANGES, SEEN, Batch, Integers, Policy, Proc
 from thalweg.ordering.profile import COUNT, START
 from thalweg.ordering.sampling import Sampler
 
-TRAINING = 20  # segments that are learnt before detection begins: the m of bcs-change-detection-2012
 ENOUGH = 50  # profile tuples by which a regime can be recognised
 
 
@@ -145,7 +144,11 @@ class Watched(Policy):
         self.policy.share_sampler(sampler)
 
     def forget(self) -> None:
-        """Throw the profile away, because the executor knows that it is out of date, and learn anew."""
+        """Throw the profile away, because the executor knows that it is out of date, and learn anew.
+
+        If the regime that begins was there before, it is recognised by its first profile tuples.
+        """
+        self._remember(self._newest(min(self._learnt, len(self.profile), LONGEST)).masks)
         self.policy.forget()
         self.phase, self._room, self._learnt, self._fresh = Phase.LEARNING, self.detector.k, 0, 0
         self._regime, self._is_logged = None, False
@@ -153,7 +156,7 @@ class Watched(Policy):
     @property
     def _training(self) -> int:
         """Profile tuples to learn from before anything can be detected."""
-        return TRAINING * self.detector.k
+        return self.detector.training * self.detector.k
 
     def _adapt(self, batch: Batch) -> bool:
         if self.detector.is_blind:
@@ -192,9 +195,9 @@ class Watched(Policy):
     def _go_on(self) -> None:
         """Choose the phase of the next segment, after a segment in which nothing changed."""
         if self.phase is Phase.LEARNING:
-            if self._is_logged and 2 * self._fresh >= self._learnt:
+            if 2 * self._fresh >= self._learnt:
                 self._recognise()
-                if self.policy.can_settle:
+                if self._is_logged and self.policy.can_settle:
                     self._settle()
             if self._learnt >= self._training:
                 if self._is_logged:
@@ -218,7 +221,8 @@ class Watched(Policy):
         self._fresh = 0
 
     def _rest(self) -> None:
-        self.phase = Phase.RESTING if self.policy.profiles_all_filters else Phase.ANALYSING
+        rests = self.policy.profiles_all_filters and self.detector.lets_rest
+        self.phase = Phase.RESTING if rests else Phase.ANALYSING
         self._fresh = 0
 
     def _follow(self) -> None:
@@ -226,9 +230,10 @@ class Watched(Policy):
         self.monitor.follow(self.order, diagonal=not self.policy.profiles_all_filters)
         self._rest()
         if self.policy.profiles_all_filters:
-            segments = min(self._learnt, len(self.profile), self._training) // self.detector.k
-            known = self._newest(segments * self.detector.k)
-            self.monitor.update(known.masks, known.times, known.timed)
+            known = min(self._learnt, len(self.profile), self.detector.history * self.detector.k)
+            segments = known // self.detector.k
+            newest = self._newest(segments * self.detector.k)
+            self.monitor.update(newest.masks, newest.times, newest.timed)
 
     def _change(self, shifts: tuple[Shift, ...]) -> None:
         """Drop the profile tuples that are out of date, and begin to learn anew."""
@@ -236,8 +241,7 @@ class Watched(Policy):
         order, back, size = self.order, self.monitor.seen - surest.at, len(self.profile)
         kept = 0 if self.policy.decides_once else min(back, size)
         ended = self._newest(min(self._learnt, size, kept + LONGEST))
-        if self.policy.profiles_all_filters and ended.masks.size - kept >= self._training:
-            self._left = self._regimes.remember(ended.masks[: ended.masks.size - kept], self._regime)
+        self._remember(ended.masks[: ended.masks.size - kept])
         self._regime = None
         self._restart(kept)
         self.phase, self._learnt, self._fresh = Phase.LEARNING, kept, 0
@@ -263,6 +267,11 @@ class Watched(Policy):
         )
         self._go_on()
 
+    def _remember(self, ended: Integers) -> None:
+        """Keep the profile tuples of a regime that ended, if there are enough of them."""
+        if self.policy.profiles_all_filters and ended.size >= self._training:
+            self._left = self._regimes.remember(ended, self._regime)
+
     def _recognise(self) -> None:
         """Reuse the profile of an earlier regime if it has returned."""
         if self._regime or not self.policy.profiles_all_filters or not ENOUGH <= self._learnt <= len(self.profile):
@@ -271,7 +280,8 @@ class Watched(Policy):
         if self._regime:
             self._restart(self._learnt, self._regime.masks)
             self._learnt += self._regime.masks.size
-            self.changes[-1] = replace(self.changes[-1], regime=self._regime.number, order_after=self.order)
+            if self._is_logged:
+                self.changes[-1] = replace(self.changes[-1], regime=self._regime.number, order_after=self.order)
 
     def _restart(self, size: int, earlier: Integers | None = None) -> None:
         """Let the policy begin anew with its newest profile tuples, after the tuples of an earlier regime."""

@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thalweg.kernels import inlined, kernel
+from thalweg.ordering.checked import masks_of
+from thalweg.ordering.precedence import legal_order
 from thalweg.ordering.profile import COUNT, Batch, ProfileWindow, append, is_due, remove_oldest, slot_at
 from thalweg.ordering.types import Integers
 
@@ -111,8 +113,11 @@ class MatrixView:
     """
 
     def __init__(self, order: Iterable[int], entries: ViewEntries = ViewEntries.FULL, column: int = 0) -> None:
-        self.order = np.array(list(order), np.int64)
-        self.entries = entries
+        numbers = list(order)
+        self.order = np.array(legal_order(np.zeros(len(numbers), np.int64), numbers), np.int64)
+        if not 0 <= column < max(self.order.size, 1):
+            raise ValueError(f"the column of a view is a position of its order, not {column}")
+        self.entries = ViewEntries(entries)
         self.column = column
         self.counts = np.zeros((self.order.size, self.order.size), np.int64)
 
@@ -125,7 +130,7 @@ class MatrixView:
 
     def insert(self, masks: ArrayLike) -> None:
         """Count profile tuples that entered the window."""
-        for mask in np.atleast_1d(np.asarray(masks, np.int64)):
+        for mask in masks_of(masks, self.order.size):
             count(self.counts, self.order, int(self.entries), self.column, mask, 1)
 
     def __str__(self) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from thalweg.kernels import kernel
+from thalweg.ordering.checked import costs_of, masks_of
 from thalweg.ordering.cost import order_cost
 from thalweg.ordering.policy import Floats, Integers, OneTimePolicy
 from thalweg.ordering.precedence import is_legal
@@ -26,10 +27,13 @@ def optimal_order(masks: ArrayLike, costs: ArrayLike, required: Integers | None 
     >>> optimal_order([0b0100, 0b1110, 0b0001, 0b0100, 0b1011, 0b1110], costs=[1, 1, 1, 1])
     (2, 0, 1, 3)
     """
-    tuples, cost = np.asarray(masks, np.int64), np.asarray(costs, np.float64)
+    cost = costs_of(costs)
     if cost.size > MOST_FILTERS:
         raise ValueError(f"optimal takes at most {MOST_FILTERS} filters, not {cost.size}; use a-greedy")
-    needed = np.zeros(cost.size, np.int64) if required is None else required
+    tuples = masks_of(masks, cost.size)
+    needed = np.zeros(cost.size, np.int64) if required is None else masks_of(required, cost.size)
+    if needed.size != cost.size:
+        raise ValueError(f"required holds a mask for each of the {cost.size} filters, not {needed.size} masks")
     if cost.size <= EXHAUSTIVE_UP_TO:
         return exhaustive_order(tuples, cost, needed)
     return subset_order(tuples, cost, needed)

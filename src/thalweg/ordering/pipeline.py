@@ -21,7 +21,11 @@ from thalweg.ordering.types import Booleans, Floats, Integers
 
 SLICE_SECONDS = 10e-3  # time of the first slice of a batch: an order that has become bad does not run for long
 NEXT_SECONDS = 20e-3  # time of the slices after it, which run in an order that the first has tried
-PROFILE_SHARE = 0.003  # of the filters' own time that profiling may take, once the policy has had a look
+# Profiling may take as large a share of the filters' own time as an order that was learnt from n profile tuples is
+# expected to lose, LOSS / n: more profile tuples would cost more than they bring. But changes that hide behind other
+# filters show in the profile alone, so there is a least share, too. (docs/decisions/0072)
+LOSS = 2.0
+PROFILE_SHARE = 0.006
 MOST_RESTARTS = 20  # that are remembered
 FIRST_LOOK = 64  # profile tuples that are made, however much they cost
 
@@ -90,7 +94,7 @@ class Pipeline:
         self._clock = clock
         self._sizes = SliceSizes()
         self._spent = 0.0  # the filters' time
-        self._began = 0.0, 0.0  # the filters' and the profiling's time when there was nothing to know yet
+        self._earned = 0.0  # time that profiling may have taken by now: a share of the filters' time
         self._start = 0  # of the slice in its batch
         self._watches = tuple(Stopwatch() for _ in filters)
         self._untold = UntoldSlices(len(filters))
@@ -149,7 +153,7 @@ class Pipeline:
     def _keep(self, rows: Rows) -> Booleans:
         """Which rows of a slice all filters keep; the policy learns from it."""
         filters = len(self.filters)
-        counts = SliceCounts([0] * filters, [0] * filters, [0.0] * filters)
+        counts, order = SliceCounts([0] * filters, [0] * filters, [0.0] * filters), self.policy.order
         kept, chosen = self._run(rows, counts)
         self._count(len(rows), counts)
         if chosen:
@@ -159,7 +163,7 @@ class Pipeline:
         is_unusual = self._untold.is_unusual(counts)
         if is_unusual:  # the policy is told of it apart from the slices before
             self._tell()
-        self._untold.add(counts)
+        self._untold.add(counts, order)
         if is_unusual or self._untold.is_full:
             self._tell()
         if kept is None:
@@ -197,12 +201,13 @@ class Pipeline:
         spent = sum(counts.seconds)
         self.tuples += rows
         self._spent += spent
+        self._earned += self._share * spent
         self._sizes.note(rows, spent)
 
     def _tell(self) -> None:
         """Let the policy learn from ordinary processing since it was last told."""
         if self._untold:
-            self.policy.observe(*self._untold.take())
+            self.policy.observe(*self._untold.take(self.policy.order))
             if self.policy.saw_change:
                 self._start_over()
 
@@ -211,20 +216,20 @@ class Pipeline:
         self.restarts.append((self.tuples, len(self.policy.profile)))
         self.policy.forget()
         self._sizes.begin_small()
-        self._began = self._spent, self.profile_seconds
+        self._earned = self.profile_seconds
         for watch in self._watches:
             watch.forget()
 
     @property
     def _share(self) -> float:
         """Of the filters' own time, for profiling."""
-        return PROFILE_SHARE
+        return max(PROFILE_SHARE, LOSS / max(len(self.policy.profile), FIRST_LOOK))
 
     def _may_profile(self) -> bool:
         """Whether profiling has stayed within its share; where filters are cheap, their order matters little."""
         if len(self.policy.profile) < FIRST_LOOK:
             return True
-        return self.profile_seconds - self._began[1] <= self._share * (self._spent - self._began[0])
+        return self.profile_seconds <= self._earned
 
     def _profile(self, rows: Rows, chosen: list[Chosen]) -> None:
         """Evaluate chosen rows on the filters that the policy asks for, and show it the outcome in the rows' order."""

@@ -225,9 +225,11 @@ class Policy:
         """Learn from a batch of profile tuples; returns whether the order changed."""
         batch = self.profile.checked(masks, times, stamps)
         count_handled(batch.masks.size)
+        before = self.state.order.copy()
         changed = self._adapt(batch)
-        if changed:
-            sampling.forget(self.sampler.arrays, self.state.order, int(self.state.trace[POSITION]))
+        moved = np.flatnonzero(self.state.order != before)  # a batch may bring several corrections, the deepest last
+        if moved.size:
+            sampling.forget(self.sampler.arrays, self.state.order, int(moved[0]))
         return changed
 
     def observe(self, evaluated: ArrayLike, dropped: ArrayLike, seconds: ArrayLike) -> bool:

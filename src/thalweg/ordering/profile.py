@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from thalweg.kernels import inlined, kernel
+from thalweg.ordering.checked import masks_of, times_of
 from thalweg.ordering.precedence import MAX_FILTERS, check_filters
 from thalweg.ordering.types import Booleans, Floats, Integers
 from thalweg.sealed import dump_table, load_fields, load_table, odd, seal, unseal
@@ -239,19 +240,9 @@ class Profile:
 
     def checked(self, masks: ArrayLike, times: ArrayLike | None, stamps: ArrayLike | None) -> Batch:
         """A batch of profile tuples as arrays of the right shape, or an error that names what is wrong."""
-        checked_masks = np.atleast_1d(np.asarray(masks, np.int64))
+        checked_masks = masks_of(masks, self.filters)
         size = checked_masks.size
-        if checked_masks.ndim != 1 or (checked_masks >> self.filters).any():
-            raise ValueError(f"a drop mask of {self.filters} filters is between 0 and {2**self.filters - 1}")
-        shape = (size, self.filters)
-        if times is None:
-            checked_times = np.full(shape, np.nan)
-        else:
-            checked_times = np.ascontiguousarray(times, np.float64)
-            wrong = checked_times.size != size * self.filters
-            if wrong or (checked_times < 0).any() or np.isinf(checked_times).any():
-                raise ValueError(f"times are {shape} non-negative seconds, NaN where not evaluated")
-            checked_times = checked_times.reshape(shape)
+        checked_times = times_of(times, size, self.filters)
         if stamps is None:
             checked_stamps = np.arange(self.seen, self.seen + size, dtype=np.float64)
         else:

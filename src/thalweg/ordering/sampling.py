@@ -20,9 +20,11 @@ from thalweg.kernels import inlined, kernel
 from thalweg.ordering.types import Floats, Integers
 
 BLOCK = 2000  # tuples from one comparison with the reference to the next
-FLOOR = 0.1  # the least share of the full probability
-DECAY = 0.85  # per quiet block: 15 quiet blocks lead to the floor
+FLOOR = 0.2  # the least share of the full probability
+DECAY = 0.85  # per quiet block: 10 quiet blocks lead to the floor
 CHANGE_ERRORS = 4.5  # standard errors by which a drop rate differs when it has changed
+SUDDEN = 200  # evaluations that are told together and may show a change at once, without waiting for a whole block,
+SUDDEN_ERRORS = 5.0  # if a drop rate differs by so many standard errors: such looks are more frequent
 LEAST_CHANGE = 0.01  # the least difference of drop rates that counts, however many tuples show it
 SLOWER = 2.0  # factor by which evaluations have become slower
 PATIENCE = 5  # consecutive slow blocks that are believed: cold caches and lost processors are over sooner
@@ -63,6 +65,11 @@ def counts_of(filters: int, evaluated: ArrayLike, dropped: ArrayLike, seconds: A
     counts = ProcessingCounts(*(np.asarray(numbers, np.float64) for numbers in (evaluated, dropped, seconds)))
     if any(numbers.shape != (filters,) for numbers in counts):
         raise ValueError(f"evaluated, dropped and seconds are {filters} numbers each, one for each filter")
+    possible = (counts.dropped >= 0) & (counts.dropped <= counts.evaluated) & (counts.seconds >= 0)  # NaN is not
+    if not (possible & (counts.evaluated < np.inf) & (counts.seconds < np.inf)).all():
+        raise ValueError(
+            f"a filter drops from 0 to all of the tuples that it evaluates, in 0 seconds or more; not {counts!r:.200}"
+        )
     return counts
 
 
@@ -91,6 +98,10 @@ def watch(sampling: Sampling, counts: ProcessingCounts, seen: int, window: int) 
     """
     probability = sampling.probability
     tuples = remembered = 0.0
+    is_sudden = _is_sudden(sampling, counts)
+    if is_sudden:  # the tuples from before the change are not looked at any more
+        for i in range(counts.evaluated.size):
+            _merge(sampling.block[i], sampling.reference[i], 1.0)
     for i in range(counts.evaluated.size):
         block = sampling.block[i]
         block["evaluated"] += counts.evaluated[i]
@@ -98,11 +109,11 @@ def watch(sampling: Sampling, counts: ProcessingCounts, seen: int, window: int) 
         block["seconds"] += counts.seconds[i]
         tuples = max(tuples, block["evaluated"])
         remembered = max(remembered, sampling.reference[i]["evaluated"])
-    if tuples < BLOCK:
+    if tuples < BLOCK and not is_sudden:
         return False
     before = probability[PROBABILITY]
     keep = 1.0 if remembered <= MEMORY * BLOCK else 0.5
-    if _has_changed(sampling):
+    if is_sudden or _has_changed(sampling):
         keep = 0.0
         probability[PROBABILITY] = probability[FULL]
         sampling.counters[HOLD] = seen + window
@@ -111,6 +122,29 @@ def watch(sampling: Sampling, counts: ProcessingCounts, seen: int, window: int) 
     for i in range(counts.evaluated.size):
         _merge(sampling.block[i], sampling.reference[i], keep)
     return bool(probability[PROBABILITY] > before)
+
+
+@kernel
+def _is_sudden(sampling: Sampling, counts: ProcessingCounts) -> bool:
+    """Whether counts that are told together differ from all tuples before them, so that no whole block is needed."""
+    for i in range(counts.evaluated.size):
+        now = counts.evaluated[i]
+        block, reference = sampling.block[i], sampling.reference[i]
+        before = block["evaluated"] + reference["evaluated"]
+        if now >= SUDDEN and before >= SUDDEN:
+            dropped = block["dropped"] + reference["dropped"]
+            if _differs(counts.dropped[i], now, dropped, before, SUDDEN_ERRORS):
+                return True
+    return False
+
+
+@inlined
+def _differs(dropped: float, evaluated: float, dropped_before: float, before: float, errors: float) -> bool:
+    """Whether a drop rate differs from the drop rate before beyond chance."""
+    difference = abs(dropped / evaluated - dropped_before / before)
+    pooled = (dropped + dropped_before) / (evaluated + before)
+    error = math.sqrt(pooled * (1.0 - pooled) * (1.0 / evaluated + 1.0 / before))
+    return bool(difference > LEAST_CHANGE and difference > errors * error)
 
 
 @inlined
@@ -142,10 +176,7 @@ def _has_changed(sampling: Sampling) -> bool:
         now, before = block["evaluated"], reference["evaluated"]
         if now < ENOUGH or before < ENOUGH:
             continue
-        difference = abs(block["dropped"] / now - reference["dropped"] / before)
-        pooled = (block["dropped"] + reference["dropped"]) / (now + before)
-        error = math.sqrt(pooled * (1.0 - pooled) * (1.0 / now + 1.0 / before))
-        if difference > LEAST_CHANGE and difference > CHANGE_ERRORS * error:
+        if _differs(block["dropped"], now, reference["dropped"], before, CHANGE_ERRORS):
             changed = True
         spent += block["seconds"]
         expected += reference["seconds"] / before * now
@@ -172,7 +203,7 @@ class Sampler:
     window
         How many profile tuples to collect before an adaptive probability may fall.
     adaptive
-        Whether it falls towards a tenth while nothing changes; the first 64 tuples are then all chosen.
+        Whether it falls towards a fifth while nothing changes; the first 64 tuples are then all chosen.
     seed
         Seed of the choice.
 
@@ -230,8 +261,9 @@ class Sampler:
         """
         if not self.adaptive:
             return False
+        checked = counts_of(self.arrays.block.size, *counts)
         before = int(self.arrays.counters[HOLD])
-        if watch(self.arrays, counts, seen, window):
+        if watch(self.arrays, checked, seen, window):
             next_gap(self.arrays, self._random.random())
         return bool(self.arrays.counters[HOLD] != before)
 
@@ -240,8 +272,20 @@ class Sampler:
         self.arrays.counters[WARMING] = WARM_UP
         next_gap(self.arrays, self._random.random())
 
+    def look_evenly(self) -> None:
+        """Choose the next dropped tuples by the probability alone, not all of them."""
+        self.arrays.counters[WARMING] = 0
+        next_gap(self.arrays, self._random.random())
+
+    def forget_rates(self) -> None:
+        """Forget the drop rates and times of all filters: other tuples reach them now, which is no change."""
+        self.arrays.block[:] = 0
+        self.arrays.reference[:] = 0
+
     def use(self, probability: float, *, until: int | None = None) -> None:
         """Use a probability; it does not fall before so many profile tuples were ever made, if that is given."""
+        if not 0.0 <= probability <= 1.0:
+            raise ValueError(f"a drop-profiling probability is between 0 and 1, not {probability}")
         self.arrays.probability[PROBABILITY] = probability
         if until is not None:
             self.arrays.counters[HOLD] = until

@@ -92,9 +92,12 @@ class _Usual(NamedTuple):
 class UntoldSlices:
     """The counts of slices since the policy was last told of ordinary processing.
 
+    All of them are of the order that runs now. When the order changes, other rows reach the filters from the first
+    changed position on, and their counts from before are forgotten: they would look like a change of the stream.
+
     >>> untold = UntoldSlices(1)
-    >>> untold.add(SliceCounts([100], [50], [1.0]))
-    >>> untold.take()
+    >>> untold.add(SliceCounts([100], [50], [1.0]), order=(0,))
+    >>> untold.take(order=(0,))
     SliceCounts(evaluated=[100], dropped=[50], seconds=[1.0])
     >>> untold.is_unusual(SliceCounts([100], [51], [1.1])), untold.is_unusual(SliceCounts([100], [80], [1.1]))
     (False, True)
@@ -102,6 +105,7 @@ class UntoldSlices:
 
     def __init__(self, filters: int) -> None:
         self._slices: list[SliceCounts] = []
+        self._order = tuple(range(filters))
         self._usual = [_Usual()] * filters
 
     def __len__(self) -> int:
@@ -122,12 +126,14 @@ class UntoldSlices:
                 return True
         return False
 
-    def add(self, counts: SliceCounts) -> None:
-        """Keep the counts of a slice."""
+    def add(self, counts: SliceCounts, order: tuple[int, ...]) -> None:
+        """Keep the counts of a slice that ran in this order."""
+        self._follow(order)
         self._slices.append(counts)
 
-    def take(self) -> SliceCounts:
-        """The sums of all slices, to tell the policy; later slices are compared with them."""
+    def take(self, order: tuple[int, ...]) -> SliceCounts:
+        """The sums of all slices, to tell the policy, whose order is this now; later slices are compared with them."""
+        self._follow(order)
         evaluated, dropped, seconds = (
             [sum(numbers) for numbers in zip(*slices, strict=True)] for slices in zip(*self._slices, strict=True)
         )
@@ -137,3 +143,14 @@ class UntoldSlices:
             for count, gone, spent in zip(evaluated, dropped, seconds, strict=True)
         ]
         return SliceCounts(evaluated, dropped, seconds)
+
+    def _follow(self, order: tuple[int, ...]) -> None:
+        """Forget the counts of all filters that other rows reach in this order."""
+        if order == self._order:
+            return
+        first = next(position for position, number in enumerate(self._order) if number != order[position])
+        for counts in self._slices:
+            for number in order[first:]:
+                counts.evaluated[number] = counts.dropped[number] = 0
+                counts.seconds[number] = 0.0
+        self._order = order

@@ -53,6 +53,8 @@ class AttributeReader:
         values = AttributeValues(np.zeros(size, np.int64), np.full(size, np.nan))
         for place, name in enumerate(self.names):
             column = self.column(columns, name)
+            if len(column) != rows:
+                raise ValueError(f"the column {name!r} has {len(column)} values for {rows} rows")
             kind = getattr(column, "type", None)
             if kind is not None and (reason := refusal(kind)):
                 self.refused[name] = reason

@@ -12,6 +12,7 @@ from typing import Any
 
 from thalweg.ordering.types import Floats, Integers
 from thalweg.routing.benefit import surely
+from thalweg.routing.block_permutation import sure_saving
 from thalweg.routing.classifier import CELLS, SUPPORT, Chooser, Estimate
 from thalweg.routing.classifier_sample import ClassifierSample
 from thalweg.routing.prune import pruned_attribute
@@ -34,8 +35,11 @@ class Candidates:
         """
         singles = [estimate for estimate in self.estimates if estimate.is_single]
         for estimate in self.estimates:
-            is_sure = estimate.saving - SURE * estimate.error > least(estimate.cost)
-            if is_sure and (estimate.is_single or surely(estimate.savings - singles[0].savings, SURE) > 0):
+            worth = least(estimate.cost)
+            if surely(estimate.savings, SURE) <= worth:  # much the same as below, at once
+                continue
+            is_alone = estimate.is_single or surely(estimate.savings - singles[0].savings, SURE) > 0
+            if is_alone and sure_saving(self.chooser, estimate, SURE) > worth:
                 return estimate
         return None
 

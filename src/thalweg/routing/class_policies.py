@@ -94,6 +94,13 @@ class ClassPolicies:
             self.policies[number].update(masks[own], own_times, own_stamps)
         self.overall.update(masks, times, stamps)
 
+    def start_over(self) -> None:
+        """Learn the orders of all classes anew, from tuples of all classes: the next few are all of one class."""
+        for policy in self.policies:
+            policy.forget()
+        self.overall.sampler.look_evenly()
+        self.hurry()
+
     def hurry(self) -> None:
         """Make more profile tuples until the next look for classifiers, if the probability adapts at all."""
         sampler, profile = self.overall.sampler, self.overall.profile

@@ -39,6 +39,7 @@ from numpy.typing import ArrayLike
 
 from thalweg.drift import Detector
 from thalweg.drift import detector as detector_by_name
+from thalweg.ordering.checked import masks_of
 from thalweg.ordering.policy import Policy
 from thalweg.ordering.types import Integers
 from thalweg.routing.attributes import Columns
@@ -169,7 +170,7 @@ class ClassRouter:
         look: bool = True,
     ) -> None:
         """Learn from profile tuples: drop masks, times, and the attributes' values of the same rows."""
-        drops = np.atleast_1d(np.asarray(masks, np.int64))
+        drops = masks_of(masks, self.overall.filters)
         if not drops.size:
             return
         spent = None if times is None else np.asarray(times, np.float64).reshape(drops.size, self.overall.filters)
@@ -190,7 +191,8 @@ class ClassRouter:
 
     def remember(self, masks: Integers, columns: Columns, *, look: bool = True) -> None:
         """Keep profile tuples to choose from, which the overall policy alone has seen."""
-        self.search.add(masks, self.search.reader.read(columns, masks.size))
+        drops = masks_of(masks, self.overall.filters)
+        self.search.add(drops, self.search.reader.read(columns, drops.size))
         if look and self.search.schedule.is_due:
             self.look()
 
@@ -211,6 +213,16 @@ class ClassRouter:
         self.payoff.observe(tuples, dropped)
         if self.classifier is not None:
             self._stop(self.payoff.observe_split(tuples, overhead))
+
+    def start_over(self) -> None:
+        """Learn the order of each class anew, and look for classifiers soon: the stream has changed.
+
+        Whether classes still pay is measured by the profile tuples from now on.
+        """
+        if self.classifier is not None:
+            self.learners.start_over()
+            self.payoff.benefit.restart()
+        self.search.schedule.look_again()
 
     def begin(self, order: Sequence[int]) -> None:
         """Begin with an order that is known from an earlier run."""
@@ -291,6 +303,7 @@ class ClassRouter:
         """Route by a classifier, for whose classes there are policies, from now on."""
         self.classifier = classifier
         self.version += 1
+        self.overall.sampler.forget_rates()
         self.payoff.start_over()
         self._values.clear()
         self._log("routes by", why)
@@ -302,6 +315,7 @@ class ClassRouter:
         self._log("stops routing by", reason.text)
         self.classifier = None
         self.version += 1
+        self.overall.sampler.forget_rates()
         self.learners.drop_classes()
         if reason.newest is None:
             self.payoff.price = self.payoff.overhead_per_drop

@@ -179,15 +179,7 @@ class Chooser:
     def estimate(self, cells: Cells) -> Estimate:
         """Learn from one half of the sample and try on the other, both ways."""
         of, size = cells.of_rows(self.sample.codes, self.sample.numbers), len(self.sample)
-        savings, one_order, is_newer = np.zeros(size), np.zeros(size), np.arange(size) >= size // 2
-        most = 0
-        for test in (is_newer, ~is_newer):
-            learnt = self._fit(cells, of[~test], self._which[~test])
-            table = costs_until_dropped(np.array(learnt.orders), self._bits, self.costs)
-            classes = looked_up(of[test], learnt.keys, learnt.classes)
-            one_order[test] = table[0, self._which[test]]
-            savings[test] = one_order[test] - table[classes, self._which[test]]
-            most = max(most, len(learnt.orders) - 1)
+        savings, one_order, most = self._try_halves(cells, of)
         return Estimate(
             cells=cells,
             saving=float(savings.mean()),
@@ -198,9 +190,27 @@ class Chooser:
             savings=savings,
         )
 
+    def saving(self, cells: Cells, places: Integers) -> float:
+        """The saving, on average, if the attributes' values were those of the tuples at other places."""
+        of = cells.of_rows(self.sample.codes, self.sample.numbers)
+        return float(self._try_halves(cells, of[places])[0].mean())
+
     def fit(self, cells: Cells) -> Classifier:
         """Classes and orders from the whole sample."""
         return self._fit(cells, cells.of_rows(self.sample.codes, self.sample.numbers), self._which)
+
+    def _try_halves(self, cells: Cells, of: Integers) -> tuple[Floats, Floats, int]:
+        """For each tuple, the saving by classes of the other half and the cost with one order; and the most classes."""
+        size, most = of.size, 0
+        savings, one_order, is_newer = np.zeros(size), np.zeros(size), np.arange(size) >= size // 2
+        for test in (is_newer, ~is_newer):
+            learnt = self._fit(cells, of[~test], self._which[~test])
+            table = costs_until_dropped(np.array(learnt.orders), self._bits, self.costs)
+            classes = looked_up(of[test], learnt.keys, learnt.classes)
+            one_order[test] = table[0, self._which[test]]
+            savings[test] = one_order[test] - table[classes, self._which[test]]
+            most = max(most, len(learnt.orders) - 1)
+        return savings, one_order, most
 
     def _fit(self, cells: Cells, of: Integers, which: Integers) -> Classifier:
         keys, counts = np.unique(of, return_counts=True)

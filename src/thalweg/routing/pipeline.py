@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from thalweg.ordering.pipeline import PROFILE_SHARE, Filter, Pipeline, Rows
+from thalweg.ordering.pipeline import Filter, Pipeline, Rows
 from thalweg.ordering.sampling import counts_of
 from thalweg.ordering.types import Booleans, Floats, Integers
 from thalweg.routing.attributes import Columns
@@ -86,6 +86,7 @@ class RoutedPipeline(Pipeline):
         self._profiled: list[ProfiledRows] = []  # in this batch, until it is over
         self._unseen = UnseenTuples()
         self._smallest = SmallestClass()
+        self._small: tuple[int, ...] = ()  # classes of the last batch that joined class 0
 
     def keep(self, rows: Rows, columns: Columns | None = None) -> Booleans:
         """Which of the rows all filters keep; `columns` holds the columns that the router's attributes name."""
@@ -116,10 +117,11 @@ class RoutedPipeline(Pipeline):
 
     def _choose(self) -> None:
         """Let the router look for classifiers."""
+        self._tell()  # the counts of the slices that ran in the orders so far
         before, is_first = self._clock(), not self._has_looked
         self.router.look()
         if is_first:  # the time that was spent for the first look no longer counts: profiling goes on
-            self._began = self._spent, self.profile_seconds
+            self._earned = self.profile_seconds
         self._last_choice = self._clock() - before
         self.choose_seconds += self._last_choice
 
@@ -151,8 +153,10 @@ class RoutedPipeline(Pipeline):
             now - then for now, then in zip((self.evaluated, self.dropped, self.seconds), at_first, strict=True)
         )
         profile, counts = router.overall.profile, counts_of(len(self.filters), evaluated, dropped, seconds)
-        sampler.watch(counts, seen=profile.seen, window=profile.window)
+        has_changed = sampler.watch(counts, seen=profile.seen, window=profile.window)
         self._show_classes(columns)
+        if has_changed:
+            self._start_over()
         if self._costs is not None:
             return kept, 0.0
         drop_rate = float(dropped.sum()) / max(len(rows), 1)
@@ -162,14 +166,17 @@ class RoutedPipeline(Pipeline):
     def _parts(self, classes: Integers) -> tuple[list[tuple[int, Integers]], int]:
         """The rows of each class, and how many joined class 0: a small class does not pay for calls of filters."""
         numbers = len(self.router.policies)
-        counts, joined = np.bincount(classes, minlength=numbers), 0
+        counts, joined, small = np.bincount(classes, minlength=numbers), 0, tuple[int, ...]()
         smallest = 0 if self._costs is not None else self._smallest.rows(self.router, self.costs, self.call_costs)
         if smallest:
             rare = counts < smallest
             rare[0] = False
-            joined = int(counts[rare].sum())
+            joined, small = int(counts[rare].sum()), tuple(np.flatnonzero(rare).tolist())
             classes = np.where(rare[classes], 0, classes)
             counts = np.bincount(classes, minlength=numbers)
+        if small != self._small:  # their rows run in another order now, which is no change of the stream
+            self._small = small
+            self.router.overall.sampler.forget_rates()
         rows = np.split(np.argsort(classes, kind="stable"), np.cumsum(counts)[:-1])
         return [(number, places) for number, places in enumerate(rows) if places.size], joined
 
@@ -179,11 +186,11 @@ class RoutedPipeline(Pipeline):
 
     def _start_over(self) -> None:
         super()._start_over()
-        self.router.search.schedule.look_again()
+        self.router.start_over()
 
     @property
     def _share(self) -> float:
-        return PROFILE_SHARE if self.router.classifier is None else CLASS_SHARE
+        return super()._share if self.router.classifier is None else CLASS_SHARE
 
     def _may_profile(self) -> bool:
         """Until classifiers were looked for once, profiling may take more than its share: the sooner, the better."""

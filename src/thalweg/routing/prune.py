@@ -15,6 +15,7 @@ FAR = 20.0  # times the rank of the nearest other: no class is going to move an 
 WIDE = 64.0  # bytes of an average value that are too many to look at for every tuple
 COVERED = 0.5  # share of the tuples whose values must be among the frequent values
 MONOTONE = 0.95  # share of the steps from tuple to tuple that go one way
+WITH_TIME = 0.9  # correlation of ranks with the order of arrival from which on a column tells the time, not a class
 CERTAIN = 0.999  # selectivities between this and 1 are 1 for all that is known
 
 
@@ -61,7 +62,7 @@ def pruned_attribute(
         return "constant"
     if width > WIDE:
         return f"wide: its values have {width:.0f} bytes on average, which every tuple would be looked at for"
-    if is_monotone(numbers):
+    if is_monotone(numbers) or (known.size > values and follows_time(numbers)):
         return "grows or falls with time, as a sequence number or a timestamp does"
     if np.isnan(numbers).mean() > COVERED:  # no ranges
         frequent = np.sort(counts[counts >= support])[::-1][:values]
@@ -84,3 +85,16 @@ def is_monotone(numbers: Floats) -> bool:
     if not steps.size:
         return False
     return bool(max((steps > 0).mean(), (steps < 0).mean()) >= MONOTONE)
+
+
+def follows_time(numbers: Floats) -> bool:
+    """Whether values nearly grow or fall with time, by steps or with some disorder: such values do not return.
+
+    >>> follows_time(np.arange(100.0) + np.tile([0.0, 9.0], 50)), follows_time(np.arange(100) % 10.0)
+    (True, False)
+    """
+    known = numbers[np.isfinite(numbers)]
+    _, ranks = np.unique(known, return_inverse=True)
+    if known.size < 3 or not ranks.any():  # noqa: PLR2004 - any two values are in line
+        return False
+    return bool(abs(np.corrcoef(np.arange(known.size), ranks)[0, 1]) >= WITH_TIME)

@@ -61,6 +61,8 @@ class ClassifierSearch:
     ) -> tuple[Classifier, Estimate] | None:
         """The classifier to use from now on, with its expected saving; None to go on as before."""
         since_change = self.schedule.seen - self.schedule.changed
+        if current is not None and FIRST_LOOK <= since_change < len(self.sample):
+            self.sample.keep(since_change)  # the classes of before may have no meaning any more
         candidates = self._candidates(self.sample, costs, required)
         best = candidates.best(payoff.worth)
         if current is None and best is None and FIRST_LOOK <= since_change < len(self.sample):
@@ -71,7 +73,10 @@ class ClassifierSearch:
         chosen = _choose(candidates, best, payoff, current)
         self.pruned = candidates.pruned
         self.estimates = [replace(estimate, savings=np.zeros(0)) for estimate in candidates.estimates]
-        return None if chosen is None else (candidates.chooser.fit(chosen.cells), chosen)
+        if chosen is None:
+            return None
+        classifier = candidates.chooser.fit(chosen.cells)
+        return (classifier, chosen) if len(classifier.orders) > 1 else None  # halves had classes, the whole has none
 
     def plan_next_look(self, payoff: Payoff) -> None:
         """Decide when to look again, by the outcome of the last look."""

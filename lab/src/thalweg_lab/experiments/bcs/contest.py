@@ -20,6 +20,7 @@ ALONE, BCS, PAPER, MARTINGALE, ADWIN = "a-greedy", "bcs", "bcs, unconfirmed", "m
 RIVALS = (BCS, PAPER, MARTINGALE, ADWIN)
 COLOURS = {BCS: "#d55e00", PAPER: "#e69f00", MARTINGALE: "#0072b2", ADWIN: "#009e73"}
 CHANGES = 5
+AS_IN_PAPER: dict[str, dict[str, int]] = {PAPER: {"confirm": 0}, MARTINGALE: {"reflect": 0}}
 
 
 def settings(periods: Sequence[int], streams: int) -> list[Setting]:
@@ -41,7 +42,7 @@ def contestants(seed: int, names: Sequence[str] = RIVALS) -> "dict[str, Policy]"
 
     made: dict[str, Policy] = {ALONE: a_greedy(seed)}
     for name in names:
-        made[name] = Watched(a_greedy(seed), detector("bcs", confirm=0) if name == PAPER else detector(name))
+        made[name] = Watched(a_greedy(seed), detector(name.partition(",")[0], **AS_IN_PAPER.get(name, {})))
     return made
 
 

@@ -70,7 +70,7 @@ def stream(setting: Setting, random: np.random.Generator) -> Iterator[NDArray[np
 
 def contestants(seed: int) -> "dict[str, Policy]":
     """A-Greedy alone, with a short and a long window, and with the long window watched."""
-    from thalweg.drift import Watched
+    from thalweg.drift import Martingale, Watched
     from thalweg.ordering import AGreedy
     from thalweg_lab.experiments.bcs.contest import a_greedy
     from thalweg_lab.experiments.bcs.stream import FILTERS, P
@@ -80,7 +80,7 @@ def contestants(seed: int) -> "dict[str, Policy]":
         LONG: a_greedy(seed),
         BCS: Watched(a_greedy(seed), "bcs"),
         FORGETFUL: Watched(a_greedy(seed), "bcs", remember=0),
-        MARTINGALE: Watched(a_greedy(seed), "martingale"),
+        MARTINGALE: Watched(a_greedy(seed), Martingale(reflect=False)),
         ADWIN: Watched(a_greedy(seed), "adwin"),
     }
 

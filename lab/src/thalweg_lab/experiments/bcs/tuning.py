@@ -66,7 +66,7 @@ def measure(setting: Setting) -> list[Row]:
         "bcs": lambda: BCS(k=k, m=m, confirm=0),
         "bcs, confirmed": lambda: BCS(k=k, m=m),
         "bcs, zeta .95": lambda: BCS(k=k, m=m, confirm=0, zeta=0.95),
-        "martingale": lambda: Martingale(k=k, m=m),
+        "martingale": lambda: Martingale(k=k, m=m, reflect=False),
         "adwin": lambda: Adwin(k=k),
     }
     # One series at a time: detectors of many series are more careful with each.

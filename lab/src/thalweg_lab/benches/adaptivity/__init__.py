@@ -1,0 +1,1 @@
+"""Benchmarks of adaptivity in counts: evaluations of the pipeline of `tw.where` beside a clairvoyant's."""
