@@ -1,4 +1,4 @@
-"""Benchmarks of `tw.Session`, one scenario a file: against Spark's own streaming queries and a shared program."""
+"""Benchmarks of `tw.Session`, one scenario a file: throughput, latency and what choosing plans costs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from thalweg_lab.benches import Progress
 
 NAME = "session"
-SUMMARY = "tw.Session against as many streaming queries of Spark, and against the best program that shares by hand"
-SCENARIOS = ("ten", "hundred")
+SUMMARY = "tw.Session against Spark's streaming queries, a program that shares by hand, fixed plans and a clairvoyant"
+SCENARIOS = ("ten", "hundred", "bursty", "latency", "overhead")
 
 
 def run(scenario: str | None, progress: Progress) -> list[Result]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from thalweg_lab.benches.filters.race import Measurement
 from thalweg_lab.benches.session.work import STREAMS
@@ -23,9 +25,19 @@ def streams_of(spark: SparkSession, folder: str) -> dict[str, DataFrame]:
     return {name: reader.parquet(f"{folder}/{name}") for name in STREAMS}
 
 
-def run_session(spark: SparkSession, folder: str, queries: Mapping[str, str]) -> Measurement:
-    """All queries in a session, to files."""
+def run_session(
+    spark: SparkSession,
+    folder: str,
+    queries: Mapping[str, str],
+    options: Mapping[str, Any] = MappingProxyType({}),
+    fixed: Mapping[str, int] = MappingProxyType({}),
+) -> Measurement:
+    """All queries in a session, to files.
+
+    `options` are those of every query; `fixed` has the number of the join tree that a query always runs, by its name.
+    """
     import thalweg as tw
+    from thalweg_lab.benches.session.fixed_plan import fixed_plan
 
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         start = time.perf_counter()
@@ -33,7 +45,10 @@ def run_session(spark: SparkSession, folder: str, queries: Mapping[str, str]) ->
         for name, frame in streams_of(spark, folder).items():
             session.stream(name, frame, event_time="ts")
         for name, text in queries.items():
-            session.query(text, name=name, to=f"{place}/{name}")
+            query = session.query(text, name=name, to=f"{place}/{name}", **options)
+            if name in fixed:
+                # A session has no fixed plans: nobody but a benchmark needs them.
+                query._scheduler = fixed_plan(fixed[name])  # noqa: SLF001
         session.start(availableNow=True).awaitTermination()
         seconds = time.perf_counter() - start
         failed = [
@@ -52,10 +67,8 @@ def run_apart(spark: SparkSession, folder: str, queries: Mapping[str, str]) -> M
         start = time.perf_counter()
         running = []
         for name, text in queries.items():
-            streams = {
-                each: frame.withWatermark("ts", "0 seconds") for each, frame in streams_of(spark, folder).items()
-            }
-            writer = in_spark(parsed(text), streams).writeStream.format("parquet").option("path", f"{place}/{name}")
+            results = in_spark(parsed(text), streams_of(spark, folder))
+            writer = results.writeStream.format("parquet").option("path", f"{place}/{name}")
             writer = writer.option("checkpointLocation", f"{place}/checkpoint/{name}").trigger(availableNow=True)
             running.append(writer.start())
         for query in running:
@@ -90,6 +103,7 @@ def _measured(spark: SparkSession, place: str, queries: Mapping[str, str], secon
 
     rows = total = 0
     for name in queries:
-        count, sums = checksum(spark.read.parquet(f"{place}/{name}"))
-        rows, total = rows + count, total + sums
+        if any(Path(place, name).glob("*.parquet")):  # of a query that has results
+            count, sums = checksum(spark.read.parquet(f"{place}/{name}"))
+            rows, total = rows + count, total + sums
     return Measurement(rows, total, seconds)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 ROUND = "round"
+EARLIER = "earlier"  # the column of event times less a microsecond
 
 
 def parsed(text: str) -> ContinuousQuery:
@@ -25,16 +26,21 @@ def parsed(text: str) -> ContinuousQuery:
 
 
 def in_spark(query: ContinuousQuery, streams: Mapping[str, DataFrame]) -> DataFrame:
-    """A query over DataFrames, batch or streaming, in Spark's own operations, with the bounds of rounds."""
+    """A query over DataFrames, batch or streaming, in Spark's own operations, with the bounds of rounds.
+
+    Streams get a watermark without delay.
+    """
     window = query.window
     joined: DataFrame | None = None
     aliases: list[str] = []
     for each in query.inputs:
-        slide = f"{window.slide} microseconds"
+        rounds = f.window(EARLIER, f"{window.length} microseconds", f"{window.slide} microseconds")
         # Spark's windows hold their start and not their end; rounds hold their end and not their start.
-        rounds = f.window(f.col("ts") - f.expr("INTERVAL '0.000001' SECOND"), f"{window.length} microseconds", slide)
+        frame = streams[each.source].withColumn(EARLIER, f.col("ts") - f.expr("INTERVAL '0.000001' SECOND"))
+        if frame.isStreaming:
+            frame = frame.withWatermark(EARLIER, "0 seconds")
         own = [f.expr(selection.shared_sql) for selection in query.selections if selection.alias == each.alias]
-        frame = streams[each.source].where(reduce(operator.and_, own)) if own else streams[each.source]
+        frame = frame.where(reduce(operator.and_, own)) if own else frame
         frame = frame.select(rounds.alias(ROUND), *each.columns).alias(each.alias)
         if joined is None:
             joined = frame

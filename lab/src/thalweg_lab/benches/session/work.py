@@ -2,7 +2,7 @@
 
 Every micro-batch holds whole rounds: its times are in (b * SECONDS, (b + 1) * SECONDS]. So a program that works on
 micro-batches alone has the same results as one that knows rounds. After the last micro-batch comes a row of each stream
-that no query selects, much later, so that all rounds end.
+that no query selects, much later, so that all rounds end. Such a row may also come at the end of each micro-batch.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from pyarrow import parquet
 
 STREAMS = ("TCP", "UDP", "SF")
 SECONDS = 10  # of event time in a micro-batch; windows divide it
+SECOND = 1_000_000  # microseconds
 HOSTS = 1000
+SMALLEST, LARGE, LARGEST = 40, 1000, 1500  # sizes of packets; a large packet has a larger size than LARGE
 FLAGS = ("S", "SA", "F", "R", "P")
 COLUMNS = ("ts", "src", "dest", "size", "flags")
 
@@ -71,9 +73,12 @@ def hundred() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Packets:
-    """How many rows each stream has in each micro-batch."""
+    """How many rows each stream has in each micro-batch, and which."""
 
     rows: Mapping[str, Sequence[int]]
+    large: Mapping[str, Sequence[float]] | None = None  # shares of large packets; without it all sizes are as frequent
+    hosts: int = HOSTS
+    ends_rounds: bool = False  # whether all rounds of a micro-batch end in it, and not with the next one's first row
 
     @property
     def batches(self) -> int:
@@ -81,17 +86,20 @@ class Packets:
         return len(next(iter(self.rows.values())))
 
 
-def packets(stream: str, batch: int, rows: int, hosts: int = HOSTS) -> pa.Table:
-    """The rows of a stream in a micro-batch, in order of time."""
+def packets(stream: str, batch: int, rows: int, hosts: int = HOSTS, large: float | None = None) -> pa.Table:
+    """The rows of a stream in a micro-batch, in order of time; `large` is the share of large packets."""
     random = np.random.default_rng([STREAMS.index(stream), batch])
-    offsets = np.sort(random.integers(1, SECONDS * 1_000_000 + 1, rows))
-    return _table(
-        offsets + batch * SECONDS * 1_000_000,
-        random.integers(0, hosts, rows),
-        (hosts * random.random(rows) ** 2).astype(np.int64),
-        random.integers(40, 1501, rows),
-        random.integers(0, len(FLAGS), rows),
-    )
+    offsets = np.sort(random.integers(1, SECONDS * SECOND + 1, rows))
+    src = random.integers(0, hosts, rows)
+    dest = (hosts * random.random(rows) ** 2).astype(np.int64)
+    size = random.integers(SMALLEST, LARGEST + 1, rows)
+    flags = random.integers(0, len(FLAGS), rows)
+    if large is not None:
+        is_large = random.random(rows) < large
+        size = np.where(
+            is_large, random.integers(LARGE + 1, LARGEST + 1, rows), random.integers(SMALLEST, LARGE + 1, rows)
+        )
+    return _table(offsets + batch * SECONDS * SECOND, src, dest, size, flags)
 
 
 @contextmanager
@@ -101,14 +109,20 @@ def files(work: Packets) -> Iterator[str]:
         for stream, counts in work.rows.items():
             Path(folder, stream).mkdir()
             for batch, rows in enumerate(counts):
-                _write(Path(folder, stream, f"{batch:06d}.parquet"), packets(stream, batch, rows), batch)
-            end = (work.batches + 10) * SECONDS * 1_000_000
-            last = pa.Table.from_pylist(
-                [{"ts": end, "src": 10**6, "dest": 10**6, "size": 500, "flags": None}],
-                packets(stream, 0, 1).schema,
-            )
+                large = None if work.large is None else work.large[stream][batch]
+                table = packets(stream, batch, rows, work.hosts, large)
+                if work.ends_rounds:
+                    table = pa.concat_tables([table, _unselected((batch + 1) * SECONDS * SECOND + 1)])
+                _write(Path(folder, stream, f"{batch:06d}.parquet"), table, batch)
+            last = _unselected((work.batches + 10) * SECONDS * SECOND)
             _write(Path(folder, stream, f"{work.batches:06d}.parquet"), last, work.batches)
         yield folder
+
+
+def _unselected(time: int) -> pa.Table:
+    """A row that no query selects."""
+    row = {"ts": time, "src": 10**6, "dest": 10**6, "size": 500, "flags": None}
+    return pa.Table.from_pylist([row], packets(STREAMS[0], 0, 1).schema)
 
 
 def _table(times: np.ndarray, src: np.ndarray, dest: np.ndarray, size: np.ndarray, flags: np.ndarray) -> pa.Table:
