@@ -25,6 +25,7 @@ TINY: dict[str, tuple[dict[str, Any], list[str]]] = {  # options, and targets as
     "bursty": ({"rows": 1_000, "phases": 1, "rounds": 1}, [">= 1.2", ">= 0.95", CONTROL]),
     "latency": ({"seconds": 5.0, "warm_up": 2.0, "turns": 1}, [SPARK] * 4),
     "overhead": ({"rounds": 20, "builds": 1}, ["<= 0.2", "<= 0.5"]),
+    "memory": ({"rows": 2_000, "batches": 1}, ["<= 1.1", "<= 0"]),
 }
 
 

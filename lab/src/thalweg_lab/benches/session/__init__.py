@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 NAME = "session"
 SUMMARY = "tw.Session against Spark's streaming queries, a program that shares by hand, fixed plans and a clairvoyant"
-SCENARIOS = ("ten", "hundred", "bursty", "latency", "overhead")
+SCENARIOS = ("ten", "hundred", "bursty", "latency", "overhead", "memory")
 
 
 def run(scenario: str | None, progress: Progress) -> list[Result]:

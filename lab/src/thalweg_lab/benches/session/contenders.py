@@ -15,6 +15,8 @@ from thalweg_lab.benches.session.work import STREAMS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from thalweg.spark.session.engine import BatchRecord
+
 APART, BY_HAND = "a streaming query of Spark for each", "one foreachBatch that shares by hand"
 
 
@@ -36,12 +38,24 @@ def run_session(
 
     `options` are those of every query; `fixed` has the number of the join tree that a query always runs, by its name.
     """
+    return run_capped(spark, folder, queries, None, options, fixed)[0]
+
+
+def run_capped(
+    spark: SparkSession,
+    folder: str,
+    queries: Mapping[str, str],
+    memory: int | None,
+    options: Mapping[str, Any] = MappingProxyType({}),
+    fixed: Mapping[str, int] = MappingProxyType({}),
+) -> tuple[Measurement, list[BatchRecord]]:
+    """All queries in a session with a memory cap, to files; and what it noted of each micro-batch."""
     import thalweg as tw
     from thalweg_lab.benches.session.fixed_plan import fixed_plan
 
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         start = time.perf_counter()
-        session = tw.Session(spark, checkpoint=f"{place}/checkpoint")
+        session = tw.Session(spark, checkpoint=f"{place}/checkpoint", memory=memory)
         for name, frame in streams_of(spark, folder).items():
             session.stream(name, frame, event_time="ts")
         for name, text in queries.items():
@@ -54,9 +68,9 @@ def run_session(
         failed = [
             about for about in session.explain().to_dict()["sessions"][0]["queries"] if about["status"] != "served"
         ]
-        if failed:
+        if failed or session.engine is None:
             raise AssertionError(f"queries failed: {failed}")
-        return _measured(spark, place, queries, seconds)
+        return _measured(spark, place, queries, seconds), list(session.engine.log)
 
 
 def run_apart(spark: SparkSession, folder: str, queries: Mapping[str, str]) -> Measurement:
