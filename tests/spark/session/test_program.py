@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from thalweg.spark.session.arrivals import shared_rows
+from thalweg.spark.session.intake import shared_rows
 from thalweg.spark.session.program import Program, ProgramQuery, SharedCondition
 from thalweg.sql.parse import parse_query
 from thalweg.sql.query import Source

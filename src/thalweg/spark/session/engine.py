@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING
 from thalweg.charts import PlanScheduler, TupleRates
 from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.folder import StateFolder
-from thalweg.spark.session.arrivals import Arrivals, take_in
 from thalweg.spark.session.branches import Ending
 from thalweg.spark.session.endings import failed_predicates, last_to_deliver, late_rows, late_until, rounds_with_rows
 from thalweg.spark.session.failures import reason, refuse_interruption
+from thalweg.spark.session.intake import Intake, take_in
 from thalweg.spark.session.key_sample import JoinKeys, sample_keys
 from thalweg.spark.session.lower import Catalog
 from thalweg.spark.session.memory import Jobs, expected_size, jobs_under, row_sizes
@@ -167,19 +167,19 @@ class SessionEngine:
         before, program, clock = self.position, self.program, _Clock()
         late = late_until(program, before.queries) if self._late_folder is not None else {}
         needed = needed_after(program, before.queries)
-        arrivals = take_in(batch, program, self._catalog, self.folder.url, number, needed, late, self._predicates)
+        intake = take_in(batch, program, self._catalog, self.folder.url, number, needed, late, self._predicates)
         clock.note("take in")
         latest = {
             **before.latest,
-            **{name: max(found, before.latest.get(name, found)) for name, found in arrivals.latest.items()},
+            **{name: max(found, before.latest.get(name, found)) for name, found in intake.latest.items()},
         }
-        panes = together(before.panes, arrivals.panes)
-        waiting = (*before.files, *arrivals.files)
-        failed = failed_predicates(program, before.queries, arrivals.failed)
+        panes = together(before.panes, intake.panes)
+        waiting = (*before.files, *intake.files)
+        failed = failed_predicates(program, before.queries, intake.failed)
         streams = list(self._catalog.streams.values())
         with RowViews(batch.sparkSession, self._tables, program, streams, self.folder.url, waiting) as views:
             selectivities = self._join_selectivities(program, views)
-            endings, positions = self._endings(program, latest, panes, arrivals, selectivities)
+            endings, positions = self._endings(program, latest, panes, intake, selectivities)
             endings = [ending for ending in endings if ending.query.token not in failed]
             clock.note("plan")
             jobs = jobs_under(self.memory, endings, panes, row_sizes(waiting))
@@ -190,19 +190,19 @@ class SessionEngine:
         positions = _with_results(positions, files, failed)
         needed = needed_after(program, positions)
         kept = written_together(still_needed(waiting, needed), needed, self.folder.url, number)
-        self._keep_late(batch.sparkSession, arrivals.late, number)
+        self._keep_late(batch.sparkSession, intake.late, number)
         clock.note("store")
         self.position = SessionPosition(number, latest, positions, kept, open_panes(panes, needed))
         save_position(self.folder, self.position)
-        remove_files(self.folder.url, (*waiting, *arrivals.late), kept)
+        remove_files(self.folder.url, (*waiting, *intake.late), kept)
         shutil.rmtree(self._results_folder(number), ignore_errors=True)
         clock.note("save")
         self._is_first = False
-        for column, counts in arrivals.predicates.items():
+        for column, counts in intake.predicates.items():
             self._predicates[column] = self._predicates.get(column, PredicateCounts()).decayed() + counts
-        self._arrived = (arrivals.panes, row_sizes(waiting))
+        self._arrived = (intake.panes, row_sizes(waiting))
         self._credit = min(self._credit + SAMPLING_SHARE * sum(clock.seconds.values()), 0.0)
-        self._note(number, arrivals, clock, jobs, files)
+        self._note(number, intake, clock, jobs, files)
 
     def _join_selectivities(self, program: Program, views: RowViews) -> Mapping[str, Mapping[str, float]]:
         """The join selectivities of the queries whose plan depends on them, as often as it takes little time."""
@@ -223,7 +223,7 @@ class SessionEngine:
         program: Program,
         latest: Mapping[str, int],
         panes: Panes,
-        arrivals: Arrivals,
+        intake: Intake,
         selectivities: Mapping[str, Mapping[str, float]],
     ) -> tuple[list[Ending], dict[str, QueryPosition]]:
         """The rounds of each query that end now, and where the queries stand when these are delivered."""
@@ -232,7 +232,7 @@ class SessionEngine:
         delays = {name: stream.delay for name, stream in self._catalog.streams.items()}
         for query in program.queries:
             position = positions[query.token]
-            position = replace(position, late=position.late + late_rows(query, arrivals.panes, position.delivered))
+            position = replace(position, late=position.late + late_rows(query, intake.panes, position.delivered))
             last = last_to_deliver(query, latest, delays)
             if last is not None and (position.delivered is None or last > position.delivered):
                 numbers = rounds_with_rows(query, panes, position.delivered, last)
@@ -273,7 +273,7 @@ class SessionEngine:
     def _results_folder(self, number: int) -> str:
         return f"{self.folder.url}/results/{number}"
 
-    def _note(self, number: int, arrivals: Arrivals, clock: _Clock, jobs: Jobs, files: Files) -> None:
+    def _note(self, number: int, intake: Intake, clock: _Clock, jobs: Jobs, files: Files) -> None:
         served: dict[str, tuple[int, int]] = {}
         for ending in (ending for job in jobs.endings for ending in job):
             token = ending.query.token
@@ -282,10 +282,10 @@ class SessionEngine:
         self.log.append(
             BatchRecord(
                 number,
-                arrivals.rows,
+                intake.rows,
                 clock.seconds,
                 served,
-                arrivals.without_time,
+                intake.without_time,
                 wanted_memory=jobs.wanted,
                 held_memory=jobs.held,
                 jobs=tuple(tuple(dict.fromkeys(ending.query.token for ending in job)) for job in jobs.endings),

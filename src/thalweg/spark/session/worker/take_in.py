@@ -54,7 +54,7 @@ class TakeIn:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Count and write all rows, and tell what there was."""
-        intakes = {stream.name: _Intake(stream, self.folder) for stream in self.streams}
+        intakes = {stream.name: _StreamRows(stream, self.folder) for stream in self.streams}
         try:
             for batch in batches:
                 names = pc.unique(batch.column(0)).to_pylist()
@@ -68,7 +68,7 @@ class TakeIn:
         yield pa.RecordBatch.from_pydict({"report": pa.array(reports, pa.string())})
 
 
-class _Intake:
+class _StreamRows:
     """The rows of one stream in one task."""
 
     def __init__(self, stream: StreamIntake, folder: str) -> None:

@@ -33,7 +33,7 @@ NEVER = 1 << 62  # microseconds: later than any event time
 
 
 @dataclass(frozen=True)
-class Arrivals:
+class Intake:
     """What a micro-batch brought."""
 
     panes: Panes = field(default_factory=dict)
@@ -59,7 +59,7 @@ def take_in(
     needed_after: Mapping[str, int],
     late_until: Mapping[str, int],
     known: Mapping[str, PredicateCounts],
-) -> Arrivals:
+) -> Intake:
     """Take in a micro-batch, in one job. Files are written to a folder of the micro-batch within `folder`.
 
     Of each stream, rows up to `needed_after` are needed by no query, and rows up to `late_until` are written aside.
@@ -108,7 +108,7 @@ def take_in(
             TakeIn(f"{folder}/{own_folder}", tuple(intakes)), REPORT
         )
         reports = [json.loads(row.report) for row in told.collect()]
-    return _arrivals(reports, program, own_folder)
+    return _together(reports, program, own_folder)
 
 
 def _judge(call: SharedCall, stream: SharedStream, catalog: Catalog, columns: Sequence[str]) -> Judge:
@@ -140,7 +140,7 @@ def _texts(conditions: Iterable[SharedCondition], program: Program, level: int) 
     return ", ".join(texts)
 
 
-def _arrivals(reports: Sequence[Mapping[str, Any]], program: Program, folder: str) -> Arrivals:
+def _together(reports: Sequence[Mapping[str, Any]], program: Program, folder: str) -> Intake:
     """What all tasks have told, together."""
     panes: Panes = {}
     latest: dict[str, int] = {}
@@ -162,7 +162,7 @@ def _arrivals(reports: Sequence[Mapping[str, Any]], program: Program, folder: st
                 )
     without_time = sum(report["without_time"] for report in reports)
     needed, late = tuple(files["needed"]), tuple(files["late"])
-    return Arrivals(panes, latest, without_time, needed, late, *_of_predicates(reports, program))
+    return Intake(panes, latest, without_time, needed, late, *_of_predicates(reports, program))
 
 
 def _of_predicates(
