@@ -234,6 +234,7 @@ def test_names_and_columns_of_the_result(rocks: SparkSession) -> None:
         ("R_list", "array<int>"),
         ("R_ts", "timestamp"),
         ("L_Id", "int"),
+        ("event_time", "timestamp"),
     ]
     assert [
         tuple(row) for row in joined.selectExpr("text", "R_id", "R_list", "unix_micros(R_ts)", "L_Id").collect()
