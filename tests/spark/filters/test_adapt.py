@@ -154,6 +154,15 @@ def test_a_whole_program(spark: SparkSession, enabled: DataFrame) -> None:
     assert found == (rows(plain), rows(both.groupBy().count()), rows(both))
 
 
+@pytest.mark.usefixtures("enabled")
+def test_statements_that_are_no_queries(spark: SparkSession) -> None:
+    spark.sql("CREATE OR REPLACE TEMPORARY VIEW evens AS SELECT id FROM numbers WHERE even(id) AND half(id) > 1")
+    assert spark.sql("SHOW TABLES").count() >= 1
+    assert spark.sql("SET thalweg.test = 1").count() == 1
+    assert spark.sql("SELECT count(*) AS c FROM evens").first() == (98,)
+    assert spark.sql("VALUES (1), (2)").where("col1 > 1").count() == 1
+
+
 def test_methods_are_put_back(spark: SparkSession) -> None:
     from pyspark.sql.classic.dataframe import DataFrame
     from pyspark.sql.session import SparkSession

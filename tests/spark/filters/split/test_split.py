@@ -149,6 +149,13 @@ def test_a_condition_in_expr_stays_whole(frame: DataFrame) -> None:
     assert names(tw.where(frame, tw.expr("a AND b"), "a AND b")) == ["a AND b", "a", "b"]
 
 
+def test_a_condition_that_another_predicate_waits_for_stays_whole(frame: DataFrame) -> None:
+    last = tw.predicate(lambda s: s is not None, on="s", takes="rows", name="last", after="a AND b")
+    (explained,) = tw.explain(tw.where(frame, last, "a AND b", "k > 1 AND b")).to_dict()["wheres"]
+    assert explained["as_written"] == ["last", "a AND b", "k > 1", "b"]
+    assert explained["order"][-1] == "last"
+
+
 def test_conditions_inside_other_predicates_are_split(frame: DataFrame) -> None:
     short = tw.predicate(lambda s: s is not None and len(s) == 1, on="s", takes="rows", name="short")
     kept = tw.where(frame, tw.any_of(short, "a AND s RLIKE '7'"), short & "a AND b")
