@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import thalweg as tw
+from thalweg.spark.filters import sample, sample_worth
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -66,6 +67,23 @@ def test_filters_anywhere_in_a_plan(spark: SparkSession, query: str, count: int)
     assert adapted.schema == written.schema
     if count:
         assert rows(adapted) == rows(written)
+
+
+def test_conditions_in_spark_are_ordered_by_a_sample(
+    spark: SparkSession, numbers: DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sample_worth, "LEAST_JOB_SECONDS", 0.0)
+    monkeypatch.setattr(sample, "SAMPLE_SECONDS", 60.0)
+    written = spark.sql(
+        "SELECT x.id FROM numbers x JOIN numbers y ON x.id = y.a"
+        " WHERE length(regexp_replace(x.s, '[0-9]+', 'a')) = 1 AND x.s LIKE '%3' AND y.s RLIKE '1'"
+    )
+    adapted = tw.adapt(written)
+    (explained,) = wheres(adapted)
+    assert [line["runs_in"] for line in explained["predicates"]] == ["Spark", "Spark"]
+    assert "sampled 200 rows" in explained["why"]
+    assert rows(adapted) == rows(written)
+    assert rows(tw.adapt(numbers.where("s LIKE '%3' AND s RLIKE '1'"))) == rows(numbers.where("s RLIKE '1.*3$|^13$'"))
 
 
 def test_filters_on_top_of_one_another_are_one(numbers: DataFrame) -> None:
@@ -134,6 +152,15 @@ def test_a_whole_program(spark: SparkSession, enabled: DataFrame) -> None:
     assert wheres(plain) == []
     both = enabled.where("even(id) AND half(a) > 1")
     assert found == (rows(plain), rows(both.groupBy().count()), rows(both))
+
+
+@pytest.mark.usefixtures("enabled")
+def test_statements_that_are_no_queries(spark: SparkSession) -> None:
+    spark.sql("CREATE OR REPLACE TEMPORARY VIEW evens AS SELECT id FROM numbers WHERE even(id) AND half(id) > 1")
+    assert spark.sql("SHOW TABLES").count() >= 1
+    assert spark.sql("SET thalweg.test = 1").count() == 1
+    assert spark.sql("SELECT count(*) AS c FROM evens").first() == (98,)
+    assert spark.sql("VALUES (1), (2)").where("col1 > 1").count() == 1
 
 
 def test_methods_are_put_back(spark: SparkSession) -> None:

@@ -475,7 +475,7 @@ def test_wrong_input_is_refused_before_any_job(numbers: DataFrame, tmp_path: Pat
     from pyspark.errors import AnalysisException
 
     refused(ValueError, "at least one predicate")
-    refused(TypeError, "plain function: write @tw.predicate", lambda a: a)
+    refused(TypeError, "does not say which values it takes: write tw.predicate", lambda a: a)
     refused(TypeError, "is no predicate: pass", 5)
     refused(ValueError, "needs a column 'aa'; the DataFrame has id, a, s; did you mean 'a'", rare(5), tw.predicate(
         lambda x: x, on="aa", name="p"))  # fmt: skip

@@ -66,6 +66,7 @@ class _Adaptation:
         self._frame = frame
         self._spark = frame.sparkSession
         self._jvm = self._spark._jvm  # noqa: SLF001 - no public way
+        self._is_adaptive = False  # whether a filter has become adaptive
 
     def run(self) -> DataFrame:
         """The DataFrame with the plan that is adaptive; the same object if nothing changes."""
@@ -73,7 +74,7 @@ class _Adaptation:
         # With caches in place of the plans that fill them: a filter in there has run, or is to run once for all.
         plan = execution.analyzed() if self._frame.isStreaming else execution.withCachedData()
         adapted = self._plan(plan)
-        return self._frame if adapted is plan else self._frame_of(adapted)
+        return self._frame_of(adapted) if self._is_adaptive else self._frame
 
     def _plan(self, node: Any) -> Any:  # noqa: ANN401 - logical plans of the JVM
         """A plan whose filters are adaptive; the very same object if nothing changes."""
@@ -133,6 +134,7 @@ class _Adaptation:
         evidence, notes = look(query, frame)
         if evidence is None and not query.runs_in_python:
             return None
+        self._is_adaptive = True
         run = record(query, evidence, notes)
         lowered: Any = lower(query, run.plan, frame)
         return lowered._jdf.queryExecution().analyzed()  # noqa: SLF001 - no public way

@@ -2,7 +2,7 @@
 
 Its passes, in order, each a function from frozen values to frozen values:
 
-1. `ask` checks the predicates, and finds out how each of them can run        -> `FilterQuery`
+1. `ask` splits and checks the predicates, and finds out how each can run      -> `FilterQuery`
 2. `look` finds evidence: of an earlier run, or of a sample of the rows       -> `Evidence`, or None
 3. `choose` decides on order, members, branches                               -> `FilterPlan`
 4. `runs.record` remembers it, for explain and metrics                        -> `FilterRun`
@@ -60,8 +60,8 @@ def where(
     frame
         Any DataFrame, batch or streaming, classic or Connect.
     predicates
-        The predicates that `tw.predicate`, `tw.expr`, `tw.regex`, `tw.lookup`, `tw.prefix_match`, `tw.any_of` and
-        `tw.not_` make, and Columns and conditions as text.
+        Columns and conditions as text, which are split at AND, OR and NOT, with Python UDFs in them; and the predicates
+        that `tw.predicate`, `tw.expr`, `tw.regex`, `tw.lookup`, `tw.prefix_match`, `tw.any_of` and `tw.not_` make.
     policy
         The policy that orders them: a name, a policy of `thalweg.ordering` or its class. ``"as-written"`` switches
         ordering off.

@@ -6,6 +6,8 @@ import operator
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,6 +28,10 @@ PARTS = (
     "10 / k > 4",  # raises where k is 0
     "cast(s AS int) > 5",  # raises where s is a word
     "rand() >= 0",
+    "odd(k)",
+    "half(k) > 0.6",
+    "share(k) >= 2",  # raises where k is 0
+    "word(s) <> '1'",
 )
 Tree = Any  # a text, or a connective with the list of its operands
 trees: st.SearchStrategy[Tree] = st.recursive(
@@ -43,10 +49,30 @@ def frame(spark: SparkSession) -> DataFrame:
     truths = (True, False, None)
     rows = [(a, b) for a in truths for b in truths]
     words = ["1", "13", "x", None, "77"]
+    register_udfs(spark)
     return spark.createDataFrame(
         [(row, *rows[row % 9], row % 4 or None if row < 20 else row % 5, words[row % 5]) for row in range(40)],
         "id long, a boolean, b boolean, k int, s string",
     ).coalesce(1)
+
+
+def register_udfs(spark: SparkSession) -> None:
+    from pyspark.sql import functions
+    from pyspark.sql.types import BooleanType, DoubleType, IntegerType, StringType
+
+    f: Any = functions
+    spark.udf.register("odd", f.udf(lambda k: None if k is None else k % 2 == 1, BooleanType(), useArrow=False))
+    spark.udf.register("half", f.pandas_udf(half, DoubleType()))
+    spark.udf.register("share", f.udf(lambda k: None if k is None else 10 // k, IntegerType(), useArrow=True))
+    spark.udf.register("word", f.arrow_udf(word, StringType()))
+
+
+def half(k: pd.Series) -> pd.Series:
+    return k / 2
+
+
+def word(s: pa.Array) -> pa.Array:
+    return s
 
 
 def text_of(tree: Tree) -> str:
@@ -82,9 +108,10 @@ def ids_or_error(frame: DataFrame) -> list[int] | str:
 @given(trees, st.booleans())
 def test_rows_and_errors_are_sparks(frame: DataFrame, tree: Tree, as_text: bool) -> None:  # noqa: FBT001
     condition = text_of(tree) if as_text else column_of(tree)
-    expected, found = ids_or_error(frame.where(condition)), ids_or_error(tw.where(frame, condition))
-    # A part that rejects a row spares it the errors of the other parts, whichever Spark would evaluate first.
-    assert found == expected or (isinstance(expected, str) and not isinstance(found, str))
+    expected = ids_or_error(frame.where(condition))
+    found = ids_or_error(tw.where(frame, condition)), ids_or_error(tw.adapt(frame.where(condition)))
+    # Spark evaluates a part on rows that another part rejects, and may raise its error; these raise none here.
+    assert isinstance(expected, str) or found == (expected, expected)
 
 
 def names(frame: DataFrame) -> list[str]:
@@ -120,6 +147,13 @@ def test_parts_that_are_not_deterministic_keep_their_place(frame: DataFrame) -> 
 
 def test_a_condition_in_expr_stays_whole(frame: DataFrame) -> None:
     assert names(tw.where(frame, tw.expr("a AND b"), "a AND b")) == ["a AND b", "a", "b"]
+
+
+def test_a_condition_that_another_predicate_waits_for_stays_whole(frame: DataFrame) -> None:
+    last = tw.predicate(lambda s: s is not None, on="s", takes="rows", name="last", after="a AND b")
+    (explained,) = tw.explain(tw.where(frame, last, "a AND b", "k > 1 AND b")).to_dict()["wheres"]
+    assert explained["as_written"] == ["last", "a AND b", "k > 1", "b"]
+    assert explained["order"][-1] == "last"
 
 
 def test_conditions_inside_other_predicates_are_split(frame: DataFrame) -> None:

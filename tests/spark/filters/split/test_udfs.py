@@ -40,6 +40,10 @@ def ids(frame: DataFrame) -> list[int]:
     return sorted(row["id"] for row in frame.collect())
 
 
+def rows(frame: DataFrame) -> list[str]:
+    return sorted(map(str, frame.collect()))
+
+
 def explained(frame: DataFrame) -> dict[str, Any]:
     (description,) = tw.explain(frame).to_dict()["wheres"]
     return dict(description)
@@ -168,6 +172,23 @@ def test_arguments_are_columns_or_expressions_that_cannot_raise(frame: DataFrame
     assert "reads a column that is not in the DataFrame" in str(tw.explain(kept))
 
 
+def test_arguments_with_the_same_text_are_told_apart(frame: DataFrame) -> None:
+    f = spark_functions()
+    less = f.udf(lambda x, y: x is not None and y is not None and x < y, "boolean")
+    left, right = frame.select("id", "n"), frame.select((frame.id + 1).alias("key"), (frame.n + 5).alias("n"))
+    joined = left.join(right, left.id == right.key)
+    unlike = f.udf(lambda x, y: type(x) is not type(y), "boolean")
+    named = joined.withColumnRenamed("key", "true")
+    for frame_of_both, condition in (
+        (joined, less(left.n, right.n) & less(left.n + 1, right.n + 1)),
+        (joined, unlike(f.lit(0.5), f.expr("0.5"))),
+        (named, unlike(f.col("true"), f.lit(True))),  # noqa: FBT003 - a constant
+    ):
+        kept = tw.where(frame_of_both, condition)
+        assert "Python" in {line["runs_in"] for line in explained(kept)["predicates"]}
+        assert rows(kept) == rows(frame_of_both.where(condition)) != []
+
+
 def test_a_udf_that_stays_in_spark_says_why(spark: SparkSession, frame: DataFrame) -> None:
     f = spark_functions()
 
@@ -180,6 +201,7 @@ def test_a_udf_that_stays_in_spark_says_why(spark: SparkSession, frame: DataFram
         "it uses a broadcast variable": f.udf(lambda x: x in known.value, "boolean")("a"),
         "for more than a comparison with a constant": f.coalesce(even("id"), f.lit(False)),  # noqa: FBT003
         "compared with a value that is no plain constant": f.udf(lambda x: x, "long")("id") == frame.a,
+        "used for more than a comparison": f.udf(lambda x: x / 2, "double")("id").cast("int").cast("double") == 1.0,
         "it takes no column": f.udf(lambda: True, "boolean")(),
         "for more than a comparison": listed("id")[0] > 3,
     }

@@ -4,13 +4,15 @@ A kind knows its columns, checks its types, and knows how it runs in Spark and i
 """
 
 from thalweg.spark.filters.predicates.base import Analysis, Predicate, as_predicate
-from thalweg.spark.filters.predicates.compound import AnyOfPredicate, NotPredicate, any_of, not_
+from thalweg.spark.filters.predicates.compound import AllOfPredicate, AnyOfPredicate, NotPredicate, any_of, not_
 from thalweg.spark.filters.predicates.expression import ExpressionPredicate, expr, regex
 from thalweg.spark.filters.predicates.function import FunctionPredicate, predicate
 from thalweg.spark.filters.predicates.lookup import LookupPredicate, lookup
 from thalweg.spark.filters.predicates.prefix_match import PrefixPredicate, prefix_match
+from thalweg.spark.filters.predicates.udf import UdfPredicate
 
 __all__ = [
+    "AllOfPredicate",
     "Analysis",
     "AnyOfPredicate",
     "ExpressionPredicate",
@@ -19,6 +21,7 @@ __all__ = [
     "NotPredicate",
     "Predicate",
     "PrefixPredicate",
+    "UdfPredicate",
     "any_of",
     "as_predicate",
     "expr",

@@ -15,6 +15,7 @@ import pyarrow as pa  # noqa: F401 - for the doctest
 from thalweg.spark.filters.forms import PythonForm
 from thalweg.spark.filters.predicates.base import Analysis, Predicate, checked_after, column_names, is_column, is_udf
 from thalweg.spark.filters.worker.judges import FunctionJudge, Judge, NotJudge, Takes
+from thalweg.spark.filters.worker.waiting import Waiting, waiting_judge
 
 SCALARS = (str, int, float, bool, bytes)
 
@@ -26,6 +27,7 @@ class FunctionPredicate(Predicate):
     function: Callable[..., Any]
     on: tuple[str, ...]
     takes: Takes
+    waiting: Waiting | None = None  # of a coroutine function
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,6 +55,8 @@ class FunctionPredicate(Predicate):
         check_pickles(self.name, self.function)
 
     def in_python(self, analysis: Analysis) -> PythonForm:  # noqa: D102
+        if self.waiting is not None:
+            return PythonForm(self.on, (), partial(waiting_judge, self.name, self.function, self.waiting))
         return PythonForm(self.on, (), partial(function_judge, self.name, self.function, self.takes, negate=False))
 
 
@@ -90,6 +94,9 @@ def predicate(
     on: str | Sequence[str] | None = ...,
     takes: Takes | None = ...,
     name: str | None = ...,
+    concurrency: int | None = ...,
+    timeout: float | None = ...,
+    retries: int | None = ...,
     cost: float | None = ...,
     pinned: bool = ...,
     deterministic: bool = ...,
@@ -103,6 +110,9 @@ def predicate(
     on: str | Sequence[str] | None = ...,
     takes: Takes | None = ...,
     name: str | None = ...,
+    concurrency: int | None = ...,
+    timeout: float | None = ...,
+    retries: int | None = ...,
     cost: float | None = ...,
     pinned: bool = ...,
     deterministic: bool = ...,
@@ -116,6 +126,9 @@ def predicate(
     on: str | Sequence[str] | None = None,
     takes: Takes | None = None,
     name: str | None = None,
+    concurrency: int | None = None,
+    timeout: float | None = None,
+    retries: int | None = None,
     cost: float | None = None,
     pinned: bool = False,
     deterministic: bool = True,
@@ -130,10 +143,15 @@ def predicate(
         names of its parameters.
     takes
         ``"arrow"``: Arrow arrays in, one boolean a row out. ``"numpy"`` and ``"pandas"``: the same with NumPy arrays or
-        pandas Series. ``"rows"``: the values of one row in, as a Python UDF of Spark gets them, one boolean out. By
-        default, as the function's annotations say, else Arrow. NULL, as None or a missing value, means not kept.
+        pandas Series. ``"rows"``: the values of one row in, as a Python UDF of Spark gets them, one boolean out.
+        ``"async"``: the same by a coroutine function, ``async def``, which waits for a service. By default, as the
+        function says, or its annotations, else Arrow. NULL, as None or a missing value, means not kept.
     name
         By default, the function's.
+    concurrency, timeout, retries
+        Of a coroutine function: for how many rows a worker asks at once, 32 by default; the seconds that an attempt may
+        take; and how often to ask again after an error, with growing delays. Equal rows are asked for once where they
+        come together.
     cost
         The cost of a row, in any unit (seconds, tokens, money). Give it for all predicates of a query or for none; if
         none has it, time is measured.
@@ -153,7 +171,17 @@ def predicate(
     """
     if function is None:
         return lambda function: predicate(
-            function, on=on, takes=takes, name=name, cost=cost, pinned=pinned, deterministic=deterministic, after=after
+            function,
+            on=on,
+            takes=takes,
+            name=name,
+            concurrency=concurrency,
+            timeout=timeout,
+            retries=retries,
+            cost=cost,
+            pinned=pinned,
+            deterministic=deterministic,
+            after=after,
         )
     if not callable(function):
         raise TypeError(f"tw.predicate makes a predicate of a function, not of {function!r}")
@@ -161,6 +189,9 @@ def predicate(
         raise TypeError("a Spark UDF is no plain function: write the_udf('column'), which tw.where takes as it is")
     if takes is not None and takes not in get_args(Takes):
         raise ValueError(f"takes is one of {', '.join(get_args(Takes))}, not {takes!r}")
+    takes = takes or takes_of(function) or "arrow"
+    given = {"concurrency": concurrency, "timeout": timeout, "retries": retries}
+    waiting = _waiting(function, takes, {option: value for option, value in given.items() if value is not None})
     columns = parameter_names(function, "on='column'") if on is None else column_names(on, "on")
     _check_parameters(function, columns)
     return FunctionPredicate(
@@ -171,8 +202,21 @@ def predicate(
         after=checked_after(after),
         function=function,
         on=columns,
-        takes=takes or takes_of(function) or "arrow",
+        takes=takes,
+        waiting=waiting,
     )
+
+
+def _waiting(function: Callable[..., Any], takes: Takes, options: dict[str, Any]) -> Waiting | None:
+    """How a coroutine function is asked; None for another function."""
+    name = getattr(function, "__name__", function)
+    if inspect.iscoroutinefunction(function) is not (takes == "async"):
+        raise TypeError(
+            f"{name} is {'no' if takes == 'async' else 'a'} coroutine function: takes='async' and async def go together"
+        )
+    if takes != "async" and options:
+        raise TypeError(f"{next(iter(options))}= is for a predicate that waits: write async def {name}(...)")
+    return Waiting(**options) if takes == "async" else None
 
 
 def code_digest(function: Callable[..., Any]) -> str:
@@ -205,6 +249,8 @@ def parameter_names(function: Callable[..., Any], instead: str) -> tuple[str, ..
 
 def takes_of(function: Callable[..., Any]) -> Takes | None:
     """The kind of values that a function takes, by its first annotation; None if that does not tell."""
+    if inspect.iscoroutinefunction(function):
+        return "async"
     annotations = [str(each) for name, each in getattr(function, "__annotations__", {}).items() if name != "return"]
     first = annotations[0] if annotations else ""
     for mark, takes in (("ndarray", "numpy"), ("Series", "pandas"), ("Array", "arrow")):

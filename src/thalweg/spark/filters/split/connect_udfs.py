@@ -110,8 +110,9 @@ def _argument(expression: Any, frame: DataFrame) -> Argument:  # noqa: ANN401 - 
     if isinstance(expression, client.NamedArgumentExpression):
         keyword, expression = expression._key, expression._value  # noqa: SLF001 - as above
     if isinstance(expression, client.LiteralExpression):
-        kind = expression._dataType.jsonValue()  # noqa: SLF001 - as above
-        return Argument(str(expression), kind, keyword, Column(expression))
+        kind = expression._dataType  # noqa: SLF001 - as above
+        # A name of its own: neither of a column, nor of the same constant of another type.
+        return Argument(f"({expression} AS {kind.simpleString()})", kind.jsonValue(), keyword, Column(expression))
     if isinstance(expression, client.ColumnReference):
         name = expression._unparsed_identifier  # noqa: SLF001 - as above
         plan: Any = frame

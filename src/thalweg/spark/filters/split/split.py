@@ -38,14 +38,18 @@ class Split:
 
 
 def split(frame: DataFrame, predicates: Sequence[Predicate]) -> Split:
-    """Split the conditions among the predicates, and in them, that may be split."""
+    """Split the conditions among the predicates, and in them, that may be split.
+
+    A condition that another predicate names in ``after=`` stays whole, so that it can be found.
+    """
     from pyspark.errors import AnalysisException
 
+    awaited = {other if isinstance(other, str) else other.name for predicate in predicates for other in predicate.after}
     written = [
         part
         for predicate in predicates
         for part in predicate.parts
-        if isinstance(part, ExpressionPredicate) and not part.whole
+        if isinstance(part, ExpressionPredicate) and not part.whole and part.name not in awaited
     ]
     logics = [logic_of(_condition(expression), take_apart) for expression in written]
     parts = [part for logic in logics for part in logic.parts]

@@ -18,7 +18,6 @@ from thalweg.spark.filters.harmless import Node
 from thalweg.spark.filters.harmless.values import Unproven
 from thalweg.spark.filters.predicates.base import Predicate
 from thalweg.spark.filters.predicates.compound import not_
-from thalweg.spark.filters.split.names import sql_name
 from thalweg.spark.filters.split.taken_over import (
     CONSTANTS,
     NUMBERS,
@@ -68,7 +67,7 @@ def _argument(node: Node, analysis: CatalystAnalysis) -> Argument:
         raise StaysInSparkError("it reads a column that is not in the DataFrame")
     if node.kind == "AttributeReference" and node.fields["exprId"]["id"] in analysis.names:
         return Argument(quoted(analysis.names[node.fields["exprId"]["id"]]), node.fields["dataType"], keyword)
-    text = sql_name(analysis.catalyst.property_of(node, "sql") or node.kind)
+    text = analysis.catalyst.property_of(node, "sql") or node.kind
     if runs_python(node):
         raise StaysInSparkError(f"its argument {text} is a UDF itself")
     try:
@@ -78,7 +77,9 @@ def _argument(node: Node, analysis: CatalystAnalysis) -> Argument:
     column = analysis.catalyst.column(node)
     if column is None or analysis.catalyst.property_of(node, "deterministic") != "True":
         raise StaysInSparkError(f"its argument {text} is not deterministic")
-    return Argument(text, kind, keyword, column)
+    # A name of its own: neither of a column, nor of the same expression of a column with the same name.
+    unnamed = [f"#{number}" for number in numbers_in(node) if number not in analysis.names]
+    return Argument(f"({text}){''.join(unnamed)}", kind, keyword, column)
 
 
 def _compared(tree: Node, analysis: CatalystAnalysis) -> tuple[Node, Comparison | None]:
@@ -94,18 +95,21 @@ def _compared(tree: Node, analysis: CatalystAnalysis) -> tuple[Node, Comparison 
     if runs_python(sides[1]):
         operator, sides = TURNED.get(operator, operator), sides[::-1]
     call, kind = sides[0], sides[0].fields.get("dataType")
-    while call.kind == "Cast" and call.fields["dataType"] in NUMBERS:
+    while call.kind == "Cast" and _is_wider(call.fields["dataType"], call.children[0].fields.get("dataType")):
         (call,) = call.children
-    returned = call.fields.get("dataType")
-    names = list(NUMBERS)
-    is_wider = kind in NUMBERS and returned in NUMBERS and names.index(kind) >= names.index(returned)
-    if call.kind != "PythonUDF" or not (kind == returned or is_wider):
+    if call.kind != "PythonUDF":
         raise StaysInSparkError("its value is used for more than a comparison with a constant")
     constant = None if runs_python(sides[1]) else analysis.catalyst.fold(sides[1])
     if constant is None or constant.kind != "Literal" or kind not in RETURNS:
         raise StaysInSparkError("its value is compared with a value that is no plain constant")
     text = constant.fields["value"]
     return call, Comparison(operator, None if text is None else CONSTANTS[kind](text), RETURNS[kind])
+
+
+def _is_wider(kind: Any, than: Any) -> bool:  # noqa: ANN401 - types as JSON has them
+    """Whether a type of numbers holds all values of another, or what Spark makes of them."""
+    names = list(NUMBERS)
+    return kind in names and than in names and names.index(kind) > names.index(than)
 
 
 def _function(call: Node, analysis: CatalystAnalysis) -> tuple[Callable[..., Any], Convention]:

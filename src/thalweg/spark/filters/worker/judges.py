@@ -20,7 +20,7 @@ from thalweg.ordering.types import Booleans
 from thalweg.spark.filters.worker.values import python_values
 from thalweg.spark.filters.worker.view import View
 
-Takes = Literal["arrow", "numpy", "pandas", "rows"]
+Takes = Literal["arrow", "numpy", "pandas", "rows", "async"]
 
 # The outcomes of a condition that Spark evaluated for a worker, see `conditions.attempt`; NULL where it raised.
 FALSE, TRUE, UNKNOWN = 0, 1, 2
