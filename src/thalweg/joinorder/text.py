@@ -62,6 +62,8 @@ def parse_condition(text: str) -> tuple[Equality, ...]:
         condition = sqlglot.parse_one(text, into=expressions.Condition)
     except SqlglotError as error:
         raise ValueError(f"the join condition {text!r} does not parse; write equalities like {EXAMPLE}") from error
+    except RecursionError:
+        raise ValueError(f"the join condition {text!r:.80} nests too deep; write equalities like {EXAMPLE}") from None
     return tuple(dict.fromkeys(_equality(conjunct) for conjunct in _conjuncts(condition)))
 
 
@@ -81,6 +83,8 @@ def join_condition(query: str) -> tuple[str, tuple[str, ...]]:
         select = sqlglot.parse_one(query)
     except SqlglotError as error:
         raise ValueError(f"the query {query!r} does not parse; write it like {QUERY}") from error
+    except RecursionError:
+        raise ValueError(f"the query {query!r:.80} nests too deep; write it like {QUERY}") from None
     joins = select.args.get("joins") or []
     for source in (*joins, *select.find_all(expressions.Subquery)):
         if isinstance(source, expressions.Subquery) or source.side or source.method or source.args.get("using"):
@@ -144,13 +148,21 @@ def closed(equalities: Iterable[Equality]) -> tuple[Equality, ...]:
     return tuple(dict.fromkeys((*written, *(pair for pair in pairs if pair.left.stream != pair.right.stream))))
 
 
+def checked_equalities(which: object) -> Equalities:
+    """Which equalities to use, or an error that lists the choices.
+
+    >>> checked_equalities("reduced")
+    <Equalities.REDUCED: 'reduced'>
+    """
+    try:
+        return Equalities(which)  # type: ignore[arg-type]  # a file may hold anything
+    except ValueError:
+        raise ValueError(f"equalities are one of {', '.join(Equalities)}, not {which!r:.80}") from None
+
+
 def chosen(equalities: Iterable[Equality], which: Equalities | str) -> tuple[Equality, ...]:
     """The equalities that become predicates."""
-    try:
-        choice = Equalities(which)
-    except ValueError:
-        raise ValueError(f"equalities are one of {', '.join(Equalities)}, not {which!r}") from None
-    match choice:
+    match checked_equalities(which):
         case Equalities.WRITTEN:
             return tuple(equalities)
         case Equalities.REDUCED:
