@@ -297,3 +297,21 @@ def test_it_runs_wherever_a_policy_does() -> None:
 def test_what_is_watched_cannot_be_watched_again() -> None:
     with pytest.raises(TypeError, match="watched already"):
         Watched(Watched(AGreedy(2)))
+
+
+def test_a_regime_that_returns_is_recognised_after_the_executor_starts_over() -> None:
+    one, random = Watched(AGreedy(4), "glr"), np.random.default_rng(0)
+    day, night = (0.6, 0.1, 0.1, 0.2), (0.1, 0.2, 0.6, 0.1)
+
+    def learn(drops: tuple[float, ...], tuples: int) -> None:
+        masks = (random.random((tuples, 4)) < drops) @ (1 << np.arange(4))
+        one.update(masks[masks > 0])
+
+    learn(day, 600)
+    one.forget()
+    learn(night, 600)
+    known = len(one.profile)
+    one.forget()
+    learn(day, 100)
+    assert one.order[0] == 0
+    assert len(one.profile) > known - 100  # the profile of the first day has returned with it

@@ -85,3 +85,30 @@ def test_numbers_beside_a_condition() -> None:
     assert [one.selectivity for one in graph.predicates] == [0.5, 0.1]
     with pytest.raises(ValueError, match=r"the join condition has no 'A.l = B.l'"):
         graph_of_text("A.k = B.k", selectivities=["A.l = B.l = 0.5"])
+
+
+@pytest.mark.parametrize("name", ["deep.json", "deep.toml"])
+def test_a_file_that_nests_too_deep_is_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text("[" * 100_000 if name.endswith("json") else "rates = " + "[" * 100_000)
+    with pytest.raises(ValueError, match=r"nests too deep|is not (JSON|TOML)"):
+        read_statistics(path)
+
+
+def test_a_condition_that_nests_too_deep_is_refused() -> None:
+    with pytest.raises(ValueError, match="nests too deep"):
+        graph_of_text("(" * 500 + "A.k = B.k" + ")" * 500)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"rates": {"A": 10**400, "B": 1}}, "the rate of A is too large a number"),
+        ({"selectivities": {"A B": []}}, "'A B' has no selectivity"),
+        ({"equalities": "nonsense"}, "equalities are one of written, reduced, closed, not 'nonsense'"),
+        ({"equalities": ["closed"]}, "equalities are one of"),
+    ],
+)
+def test_content_that_used_to_be_dropped_or_to_overflow_is_refused(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        graph_of({"rates": {"A": 5, "B": 7}, "selectivities": {"A B": 0.1}} | changed)

@@ -57,3 +57,8 @@ def test_pins_that_contradict_requirements_say_so() -> None:
 def test_order_must_name_each_filter_once() -> None:
     with pytest.raises(ValueError, match=r"names each of the filters 0..2 once, not \[0, 0, 1\]"):
         legal_order(required_before(3), [0, 0, 1])
+
+
+def test_after_is_a_mapping() -> None:
+    with pytest.raises(TypeError, match=r"mapping like \{2:"):
+        required_before(3, after=[0])  # type: ignore[arg-type]

@@ -233,3 +233,10 @@ def test_bad_profile_tuples_are_refused_whole(
     with pytest.raises(ValueError, match=message):
         profile.insert(masks, times, stamps)
     assert profile.seen == 0
+
+
+@pytest.mark.parametrize("changed", [{"mean_times": [10**400]}, {"window": 1 << 26}, {"max_age": 10**400}])
+def test_saved_numbers_that_no_profile_has_are_refused(changed: dict[str, object]) -> None:
+    about, table = unseal(KIND, VERSION, Profile(1).to_bytes())
+    with pytest.raises(SavedStateError):
+        Profile.from_bytes(seal(KIND, VERSION, json.dumps(json.loads(about) | changed).encode(), table))

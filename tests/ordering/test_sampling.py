@@ -106,3 +106,13 @@ def test_rates_are_forgotten_from_the_first_changed_position_of_a_batch_on() -> 
     assert policy.last_change is not None
     assert policy.last_change.position == 1  # the last correction's
     assert policy.sampler.arrays.block["evaluated"].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_sudden_change_is_seen_without_a_whole_block() -> None:
+    sampler = Sampler(1, 0.01, window=100, adaptive=True)
+    for _ in range(40):
+        sampler.watch(counts_of(1, [BLOCK], [BLOCK // 2], [1.0]), seen=1000, window=100)
+    few = BLOCK // 4
+    assert not sampler.watch(counts_of(1, [few], [few // 2], [1.0]), seen=1000, window=100)
+    assert sampler.watch(counts_of(1, [few], [few * 3 // 4], [1.0]), seen=1000, window=100)
+    assert sampler.probability == 0.01

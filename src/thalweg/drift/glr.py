@@ -11,92 +11,24 @@ its size. The bound holds for each try: of S series with W windows there is, on 
 estimates of each series if h = log(2 N S W). Windows overlap, so there are some thirty times fewer. (T. L. Lai,
 "Sequential changepoint detection in quality control and dynamical systems", Journal of the Royal Statistical Society B
 57, 1995, for windows that grow by a factor; docs/decisions/0071)
+
+All series and windows are tried at once in NumPy, not in a kernel: workers of short jobs never compile kernels.
 """
 
 from __future__ import annotations
 
 import math
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from thalweg.drift.detector import Alarm, Detector, K
-from thalweg.kernels import inlined, kernel
 from thalweg.ordering.types import Floats, Integers
 
 LONGEST = 1024  # estimates of a window
 ROOM = LONGEST + 1  # sums that are remembered of each series
 WINDOWS = np.unique(np.round(math.sqrt(2.0) ** np.arange(2 * round(math.log2(LONGEST)) + 1)).astype(np.int64))
-
-
-class SeriesSums(NamedTuple):
-    """The state of all series, as kernels share it."""
-
-    counts: Integers  # estimates of each series since it began
-    totals: Floats  # and their sum, as shares of k tuples
-    sums: Floats  # the newest of these sums, a ring for each column
-    changed: Integers  # the series that changed in the last step
-    backs: Integers  # and how many of the newest estimates are of after the change
-
-
-@inlined
-def divergence(share: float, mean: float) -> float:
-    """The divergence of a Bernoulli distribution from another, whose mean is neither 0 nor 1."""
-    result = 0.0
-    if share > 0.0:
-        result += share * math.log(share / mean)
-    if share < 1.0:
-        result += (1.0 - share) * math.log((1.0 - share) / (1.0 - mean))
-    return result
-
-
-@kernel
-def evidence(series: SeriesSums, i: int, back: int, k: int) -> float:
-    """How unlikely the share of the newest estimates of a series is, as a logarithm, if nothing changed."""
-    count, total = series.counts[i], series.totals[i]
-    mean = total / count
-    newest = total - series.sums[(count - back) % ROOM, i]
-    after, before = min(max(newest / back, 0.0), 1.0), min(max((total - newest) / (count - back), 0.0), 1.0)
-    return k * (back * divergence(after, mean) + (count - back) * divergence(before, mean))  # type: ignore[no-any-return]
-
-
-@kernel
-def step(series: SeriesSums, windows: Integers, estimates: Floats, k: int, h: float) -> int:
-    """Learn one estimate of each series; returns how many series changed, and writes which and since when."""
-    changed = 0
-    for i in range(estimates.size):
-        if math.isnan(estimates[i]):
-            continue
-        series.totals[i] += min(max((estimates[i] * (k + 1) - 0.5) / k, 0.0), 1.0)  # `estimate` added half a tuple
-        series.counts[i] += 1
-        count, total = series.counts[i], series.totals[i]
-        series.sums[count % ROOM, i] = total
-        mean = total / count
-        variance = mean * (1.0 - mean)
-        if variance < 1e-12:  # noqa: PLR2004 - all estimates are 0, or all are 1, but for rounding
-            continue
-        for window in windows:
-            if window >= count:
-                break
-            difference = (total - series.sums[(count - window) % ROOM, i]) / window - mean
-            # The evidence is never more than this, which takes no logarithm: a divergence is at most a chi-square.
-            most = k * difference * difference / variance * window * count / (count - window)
-            if most > h and evidence(series, i, window, k) > h:
-                series.changed[changed], series.backs[changed] = i, change_point(series, i, k)
-                changed += 1
-                break
-    return changed
-
-
-@kernel
-def change_point(series: SeriesSums, i: int, k: int) -> int:
-    """How many of the newest estimates of a series are most likely of after its change."""
-    best, surest = 1, 0.0
-    for back in range(1, min(series.counts[i] - 1, LONGEST) + 1):
-        sure = evidence(series, i, back, k)
-        if sure > surest:
-            best, surest = back, sure
-    return best
+LEAST_VARIANCE = 1e-12  # of a series whose estimates are not all 0, or all 1, but for rounding
 
 
 class GLR(Detector):
@@ -134,29 +66,71 @@ class GLR(Detector):
 
     def _begin(self, series: int) -> None:
         self._h = math.log(2.0 * self.quiet * max(series, 1) * WINDOWS.size)
-        self._series = SeriesSums(
-            counts=np.zeros(series, np.int64),
-            totals=np.zeros(series),
-            sums=np.zeros((ROOM, series)),
-            changed=np.zeros(series, np.int64),
-            backs=np.zeros(series, np.int64),
-        )
+        self._counts: Integers = np.zeros(series, np.int64)  # estimates of each series since it began
+        self._totals: Floats = np.zeros(series)  # and their sum, as shares of k tuples
+        self._sums: Floats = np.zeros((ROOM, series))  # the newest of these sums, a ring for each series
 
     def _take(self, estimates: Floats) -> list[Alarm]:
-        changed = step(self._series, WINDOWS, estimates, self.k, self._h)
-        return [
-            self._change(int(i), int(back))
-            for i, back in zip(self._series.changed[:changed], self._series.backs[:changed], strict=True)
-        ]
+        came = np.flatnonzero(~np.isnan(estimates))
+        shares = (estimates[came] * (self.k + 1) - 0.5) / self.k  # `estimate` added half a tuple on either side
+        self._totals[came] += np.clip(shares, 0.0, 1.0)
+        self._counts[came] += 1
+        self._sums[self._counts[came] % ROOM, came] = self._totals[came]
+        suspects = self._suspects(came)
+        alarms = []
+        for series in suspects.tolist():
+            backs: Integers = np.arange(1, min(int(self._counts[series]) - 1, LONGEST) + 1)
+            evidence = self._evidence(series, backs)
+            if evidence[WINDOWS[backs.size >= WINDOWS] - 1].max() > self._h:
+                best = int(evidence.argmax())
+                alarms.append(self._change(series, int(backs[best]), float(evidence[best])))
+        return alarms
 
-    def _change(self, i: int, back: int) -> Alarm:
+    def _suspects(self, came: Integers) -> Integers:
+        """The series for which some window may exceed the limit, by a bound of the evidence without logarithms.
+
+        A divergence is at most a chi-square distance.
+        """
+        if not came.size:
+            return came
+        counts, totals = self._counts[came], self._totals[came]
+        windows = WINDOWS[counts.max() > WINDOWS][:, None]
+        means = totals / counts
+        variances = np.maximum(means * (1.0 - means), LEAST_VARIANCE)
+        older = counts - windows
+        differences = (totals - self._sums[older % ROOM, came]) / windows - means
+        most = self.k * differences**2 / variances * windows * counts / np.maximum(older, 1)
+        suspects: Integers = came[((most > self._h) & (older > 0)).any(axis=0)]
+        return suspects
+
+    def _evidence(self, series: int, backs: Integers) -> Floats:
+        """How unlikely the shares of so many newest estimates of a series are, as logarithms, if nothing changed."""
+        count, total = int(self._counts[series]), float(self._totals[series])
+        newest = total - self._sums[(count - backs) % ROOM, series]
+        after, before = newest / backs, (total - newest) / (count - backs)
+        mean = total / count
+        evidence: Floats = self.k * (backs * divergence(after, mean) + (count - backs) * divergence(before, mean))
+        return evidence
+
+    def _change(self, series: int, back: int, evidence: float) -> Alarm:
         """Begin a series anew with its estimates since the change."""
-        series = self._series
-        count, total = int(series.counts[i]), float(series.totals[i])
-        earlier = float(series.sums[(count - back) % ROOM, i])
-        before, after = earlier / (count - back), (total - earlier) / back
-        strength = math.sqrt(2.0 * evidence(series, i, back, self.k))  # the standard errors of a normal variable
-        newest = series.sums[(count - back + np.arange(back + 1)) % ROOM, i] - earlier
-        series.sums[: back + 1, i] = newest
-        series.counts[i], series.totals[i] = back, newest[-1]
-        return Alarm(i, back, before, after, strength)
+        count, total = int(self._counts[series]), float(self._totals[series])
+        earlier = float(self._sums[(count - back) % ROOM, series])
+        newest = self._sums[(count - back + np.arange(back + 1)) % ROOM, series] - earlier
+        self._sums[: back + 1, series] = newest
+        self._counts[series], self._totals[series] = back, newest[-1]
+        strength = math.sqrt(2.0 * evidence)  # the standard errors of a normal variable that is as unlikely
+        return Alarm(series, back, earlier / (count - back), (total - earlier) / back, strength)
+
+
+def divergence(shares: Floats, mean: float) -> Floats:
+    """The divergence of Bernoulli distributions from another, whose mean is neither 0 nor 1.
+
+    >>> divergence(np.array([0.5, 1.0]), 0.5).round(3).tolist()
+    [0.0, 0.693]
+    """
+    share = np.clip(shares, 0.0, 1.0)
+    rest = 1.0 - share
+    result: Floats = share * np.log(np.maximum(share, LEAST_VARIANCE) / mean)
+    result += rest * np.log(np.maximum(rest, LEAST_VARIANCE) / (1.0 - mean))
+    return result

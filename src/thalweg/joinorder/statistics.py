@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from thalweg.joinorder.graph import DEFAULT_SELECTIVITY, JoinGraph
-from thalweg.joinorder.text import Equalities, parse_condition
+from thalweg.joinorder.text import Equalities, checked_equalities, parse_condition
 
 KEYS = ("rates", "windows", "selectivities", "equalities")
 EXAMPLES = {"rates": '{"R1": 75, "R2": 40}', "selectivities": '{"R1.pid = R2.pid": 0.02}'}
@@ -43,6 +43,8 @@ def read_statistics(path: Path) -> JoinGraph:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise ValueError(f"{path} is not {'TOML' if path.suffix == '.toml' else 'JSON'}: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{path} nests too deep; statistics are a table with {', '.join(KEYS)}") from None
     try:
         return graph_of(data)
     except ValueError as error:
@@ -73,13 +75,14 @@ def graph_of(data: object) -> JoinGraph:
         else _number(windows, "the window")
     )
     selectivities = data["selectivities"]
+    equalities = checked_equalities(data.get("equalities", Equalities.CLOSED))
     if all("=" in text for text in selectivities):
         return JoinGraph.from_text(
             " AND ".join(selectivities),
             rates,
             {text: _number(value, f"the selectivity of {text!r}") for text, value in selectivities.items()},
             windows,
-            data.get("equalities", Equalities.CLOSED),
+            equalities,
         )
     return JoinGraph.from_statistics(
         rates, {_pair(text): _numbers(value, text) for text, value in selectivities.items()}, windows
@@ -132,6 +135,8 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _numbers(value: Any, text: str) -> list[float]:  # noqa: ANN401 - a file's content
+    if value == []:
+        raise ValueError(f"{text!r} has no selectivity; write a number, or a list of a number for each predicate")
     return [
         _number(number, f"the selectivity of {text!r}") for number in (value if isinstance(value, list) else [value])
     ]
@@ -139,5 +144,8 @@ def _numbers(value: Any, text: str) -> list[float]:  # noqa: ANN401 - a file's c
 
 def _number(value: Any, quantity: str) -> float:  # noqa: ANN401 - a file's content
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{quantity} is a number, not {value!r}")  # noqa: TRY004 - a file's content
-    return float(value)
+        raise ValueError(f"{quantity} is a number, not {value!r:.80}")  # noqa: TRY004 - a file's content
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{quantity} is too large a number: {str(value)[:20]}...") from None

@@ -104,6 +104,8 @@ def _parsed_condition(text: str) -> Expr:
         return sqlglot.parse_one(text, dialect=VerbatimSpark, into=expressions.Condition)
     except SqlglotError as error:
         raise ValueError(f"the join condition {text!r} does not parse; write equalities like {EXAMPLE}") from error
+    except RecursionError:
+        raise ValueError(f"the join condition {text!r:.80} nests too deep; write equalities like {EXAMPLE}") from None
 
 
 def _parsed_query(text: str) -> Expr:
@@ -116,6 +118,8 @@ def _parsed_query(text: str) -> Expr:
         return sqlglot.parse_one(text, dialect=VerbatimSpark)
     except SqlglotError as error:
         raise ValueError(f"the query {text!r} does not parse; write it like {QUERY}") from error
+    except RecursionError:
+        raise ValueError(f"the query {text!r:.80} nests too deep; write it like {QUERY}") from None
 
 
 def _clauses(select: Expr) -> list[Expr]:
@@ -174,13 +178,21 @@ def closed(equalities: Iterable[Equality]) -> tuple[Equality, ...]:
     return tuple(dict.fromkeys((*written, *(pair for pair in pairs if pair.left.stream != pair.right.stream))))
 
 
+def checked_equalities(which: object) -> Equalities:
+    """Which equalities to use, or an error that lists the choices.
+
+    >>> checked_equalities("reduced")
+    <Equalities.REDUCED: 'reduced'>
+    """
+    try:
+        return Equalities(which)  # type: ignore[arg-type]  # a file may hold anything
+    except ValueError:
+        raise ValueError(f"equalities are one of {', '.join(Equalities)}, not {which!r:.80}") from None
+
+
 def chosen(equalities: Iterable[Equality], which: Equalities | str) -> tuple[Equality, ...]:
     """The equalities that become predicates."""
-    try:
-        choice = Equalities(which)
-    except ValueError:
-        raise ValueError(f"equalities are one of {', '.join(Equalities)}, not {which!r}") from None
-    match choice:
+    match checked_equalities(which):
         case Equalities.WRITTEN:
             return tuple(equalities)
         case Equalities.REDUCED:

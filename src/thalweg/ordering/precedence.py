@@ -28,6 +28,8 @@ def required_before(
     """
     check_filters(filters)
     direct: list[set[int]] = [set() for _ in range(filters)]
+    if after is not None and not isinstance(after, Mapping):
+        raise TypeError(f"'after' is a mapping like {{2: [0]}}, filter 2 after filter 0, not {after!r}")
     for later, earlier in (after or {}).items():
         for number in (later, *earlier):
             _check_index(filters, number)

@@ -23,7 +23,7 @@ from thalweg.sealed import dump_table, load_fields, load_table, odd, seal, unsea
 
 KIND, VERSION = "profile", 2
 FIELDS = {"filters": int, "window": int, "max_age": object, "seen": int, "mean_times": list}
-MOST_TIMES = 1 << 26  # time samples of a saved profile, half a gigabyte: more is no profile that was ever saved
+MOST_TIMES = 1 << 22  # time samples of a saved profile, 32 megabytes: more is no profile that was ever saved
 NEVER = 1 << 62
 
 # One time sample weighs at most this many running averages: a process that loses the processor for a millisecond
@@ -320,7 +320,7 @@ class Profile:
             profile = cls(filters, window, max_age, about["mean_times"])
             times = table["times"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
             batch = profile.checked(table["mask"].to_numpy(), times, table["stamp"].to_numpy())
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise odd(KIND, str(error)) from None
         profile._fill(batch.masks, batch.times, batch.stamps, seen)
         return profile

@@ -11,7 +11,7 @@ from typing import Protocol, cast
 
 from thalweg_lab.results import Result
 
-BENCHES: tuple[str, ...] = ("ordering", "planner", "drift", "filters", "routing", "joins", "session")
+BENCHES: tuple[str, ...] = ("ordering", "planner", "drift", "adaptivity", "filters", "routing", "joins", "session")
 
 
 class Progress(Protocol):

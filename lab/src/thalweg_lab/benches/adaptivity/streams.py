@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from thalweg.ordering import Policy, greedy_order, order_cost
+from thalweg.drift import Watched
+from thalweg.ordering import AGreedy, Policy, greedy_order, order_cost
 from thalweg.ordering.pipeline import Filter, Pipeline
 from thalweg.ordering.types import Booleans, Integers
 from thalweg_lab.workload import Workload
@@ -24,6 +26,10 @@ ROWS = 10_000  # of an Arrow batch
 EVALUATION_SECONDS = 3e-6  # of the clock: a short Python function
 KNOWN = 100_000  # rows of each stretch from which the clairvoyant has its order
 PRIOR = 1.0  # of the policy that `tw.where` makes
+STATIONARY = 300_000  # rows of a stream in which nothing changes
+SUDDEN, CHANGES = 50_000, 5  # rows from one sudden change to the next
+GRADUAL, STEPS = 50_000, 20  # rows of a gradual change, and the steps in which it is made
+TURN, TURNS = 20_000, 15  # rows of a regime before the other regime returns
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,42 @@ def between(first: Workload, second: Workload, share: float) -> Workload:
     """A workload on the way from one workload to another."""
     drops = (1 - share) * np.array(first.drops) + share * np.array(second.drops)
     return Workload(tuple(drops.tolist()), gamma=GAMMA)
+
+
+def stationary(seed: int) -> list[Stretch]:
+    """One distribution."""
+    random = np.random.default_rng(seed)
+    return [stretch_of(drawn_workload(random), STATIONARY, random)]
+
+
+def sudden(seed: int) -> list[Stretch]:
+    """Distributions that have nothing to do with each other, one after the other."""
+    random = np.random.default_rng(seed)
+    return [stretch_of(drawn_workload(random), SUDDEN, random) for _ in range(CHANGES + 1)]
+
+
+def gradual(seed: int) -> list[Stretch]:
+    """Three distributions, and two slow changes from one to the next."""
+    random = np.random.default_rng(seed)
+    workloads = [drawn_workload(random) for _ in range(3)]
+    stretches = [stretch_of(workloads[0], GRADUAL, random)]
+    for first, second in pairwise(workloads):
+        shares = (np.arange(STEPS) + 0.5) / STEPS
+        stretches += [stretch_of(between(first, second, share), GRADUAL // STEPS, random) for share in shares]
+        stretches.append(stretch_of(second, GRADUAL, random))
+    return stretches
+
+
+def returning(seed: int) -> list[Stretch]:
+    """Two distributions in turn."""
+    random = np.random.default_rng(seed)
+    workloads = [drawn_workload(random) for _ in range(2)]
+    return [stretch_of(workloads[turn % 2], TURN, random) for turn in range(TURNS)]
+
+
+def where_policy(seed: int, order: Sequence[int] | None = None, filters: int = FILTERS) -> Policy:
+    """The policy that `tw.where` makes by default."""
+    return Watched(AGreedy(filters, order=order, prior=PRIOR, seed=seed), "glr")
 
 
 def where_pipeline(policy: Policy) -> Pipeline:
