@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from thalweg_lab.benches.filters.race import AGAIN, THALWEG, Tick, race
+from thalweg_lab.benches.filters.race import AGAIN, THALWEG, Tick, part_of, race
 from thalweg_lab.benches.session.contenders import APART, run_apart, run_session
 from thalweg_lab.benches.session.work import STREAMS, Packets, files, hundred
 from thalweg_lab.results import Result, at_most
@@ -30,8 +30,9 @@ def measure(
     note = f"{len(queries)} queries of one stream, {batches} micro-batches of {rows:,} rows, to files"
     with files(Packets({name: [rows if name == STREAMS[0] else 1] * batches for name in STREAMS})) as folder:
         session = partial(run_session, spark, folder, queries)
-        apart = race(NAME, {THALWEG: session, APART: partial(run_apart, spark, folder, queries)}, 1, tick, note)
-        control = race(NAME, {THALWEG: session, AGAIN: session}, rounds, tick, note)
+        contenders = {THALWEG: session, APART: partial(run_apart, spark, folder, queries)}
+        apart = race(NAME, contenders, 1, part_of(tick, 0, 2), note)
+        control = race(NAME, {THALWEG: session, AGAIN: session}, rounds, part_of(tick, 1, 2), note)
         tenth = [run_session(spark, folder, few).seconds for _ in range(rounds)]
     ratio = sorted(control.seconds[THALWEG])[rounds // 2] / sorted(tenth)[rounds // 2]
     return [

@@ -37,10 +37,14 @@ def in_spark(query: ContinuousQuery, streams: Mapping[str, DataFrame]) -> DataFr
         rounds = f.window(EARLIER, f"{window.length} microseconds", f"{window.slide} microseconds")
         # Spark's windows hold their start and not their end; rounds hold their end and not their start.
         frame = streams[each.source].withColumn(EARLIER, f.col("ts") - f.expr("INTERVAL '0.000001' SECOND"))
-        if frame.isStreaming:
-            frame = frame.withWatermark(EARLIER, "0 seconds")
         own = [f.expr(selection.shared_sql) for selection in query.selections if selection.alias == each.alias]
-        frame = frame.where(reduce(operator.and_, own)) if own else frame
+        keep = reduce(operator.and_, own, f.lit(True))  # noqa: FBT003 - as Spark takes it
+        if frame.isStreaming:
+            # Rows that are not selected move the watermark too: Spark tests a condition that reads the watermark's
+            # column after the watermark, and any other condition before it.
+            frame = frame.withWatermark(EARLIER, "0 seconds")
+            keep |= f.col(EARLIER).isNull()
+        frame = frame.where(keep)
         frame = frame.select(rounds.alias(ROUND), *each.columns).alias(each.alias)
         if joined is None:
             joined = frame

@@ -1,22 +1,26 @@
-"""Shared by the experiments on charts: the two queries of Table 2, their streams, and a scheduler's run over a series.
+"""Shared by the experiments on charts: two queries, their streams, and a scheduler's run over rounds.
 
-Q1's projection keeps half of a tuple: with memory counted in tuples, one of its two plans would be the best everywhere
-(`thalweg.charts.cost`). Q2 competes with its three left-deep plans, as in the paper; Thalweg's own join of many streams
-is left out.
+The queries are those of Table 2 over generated streams, and two of their kind over flights and weather. The projection
+of a single stream keeps half of a tuple: with memory counted in tuples, one of its two plans would be the best
+everywhere (`thalweg.charts.cost`). Joins compete with their three left-deep plans, as in the paper; Thalweg's own join
+of many streams is left out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from thalweg_lab.experiments.om.queries import q1, q2
+from thalweg_lab.experiments.om.queries import flights_and_weather, late_departures, q1, q2
 
 if TYPE_CHECKING:
-    from thalweg.charts import PlanCosts, RoundRecord, ScheduleCounts
+    from thalweg.charts import PlanCosts, RoundRecord, RoundStatistics, ScheduleCounts
+    from thalweg.sql.query import ContinuousQuery
     from thalweg_lab.experiments.om.series import Round
 
 SINGLE, JOIN = "single", "join"
+GENERATED, FLIGHTS = "generated", "flights"
 OM, RAND, RATE = "by-chart", "at-random", "by-first-estimate"
 ROUNDS = 600  # ten minutes of rounds of a second, section 5.1
 MOST_ERRATIC = 0.26  # coefficient of variation, section 5.2
@@ -26,26 +30,44 @@ SINGLE_RATE = 500.0  # tuples a second, section 5.2
 SELECTIVITY = 0.45
 PROJECTED_SIZE = 0.5
 KEYS = 500  # of the joins, equally frequent: one of so many pairs matches
+MINUTES_LATE = 0  # more than which a departure is late; 38 of 100 are
+FLIGHT_PARTS = 10  # of the year, of ROUNDS rounds each
 
 
 @dataclass(frozen=True)
 class Run:
-    """The run of a scheduler over a series."""
+    """The run of a scheduler over rounds."""
 
     counts: ScheduleCounts
     log: tuple[RoundRecord, ...]
     chart_hits: int  # rounds for which the chart has the best plan, had the estimate equalled the observation
-    ceiling_hits: int  # rounds whose best plan is that for their means, which no estimate knows better
+    repeated_hits: int  # rounds for which the best plan of the round before is the best again
+
+    @property
+    def chart_fidelity(self) -> float:
+        """The share of hits if all estimates were right; the first round has neither chart nor round before."""
+        return self.chart_hits / (self.counts.rounds - 1)
+
+    @property
+    def repeated_fidelity(self) -> float:
+        """The share of hits of a scheduler that takes what was best in the round before."""
+        return self.repeated_hits / (self.counts.rounds - 1)
 
 
-def plan_costs(kind: str) -> PlanCosts:
-    """The plans of Q1 or Q2, and their costs."""
+def plan_costs(kind: str, data: str = GENERATED) -> PlanCosts:
+    """The plans of the query over a single stream or of the join, and their costs."""
     from thalweg.charts import CostModel, PlanCosts, Weights, plan_space
 
+    space = plan_space(_query(kind, data))
     if kind == SINGLE:
-        return PlanCosts(plan_space(q1()), CostModel(1.0, projected_sizes={"TCP": PROJECTED_SIZE}), Weights())
-    space = plan_space(q2())
+        return PlanCosts(space, CostModel(1.0, projected_sizes={space.aliases[0]: PROJECTED_SIZE}), Weights())
     return PlanCosts(replace(space, joins=space.joins[:-1]), CostModel(1.0), Weights())
+
+
+def _query(kind: str, data: str) -> ContinuousQuery:
+    if data == GENERATED:
+        return q1() if kind == SINGLE else q2()
+    return late_departures(MINUTES_LATE) if kind == SINGLE else flights_and_weather()
 
 
 def drawn(
@@ -66,18 +88,38 @@ def drawn(
     )
 
 
-def run(scheduler: str, kind: str, rounds: list[Round], parts: int | None = None) -> Run:
+def flown(kind: str, part: int, minutes: int = MINUTES_LATE) -> list[RoundStatistics]:
+    """Rounds of real flights, those of a part of the year.
+
+    Of a single stream, a query selects the departures that are more than so many minutes late. A join has a stream of
+    such departures.
+    """
+    from thalweg_lab.experiments.om.flights import join_rounds, single_rounds, streams
+
+    arrivals = streams()
+    departures = arrivals["departures"]
+    if kind == SINGLE:
+        rounds = single_rounds(departures, minutes)
+    else:
+        late = departures.where(departures.minutes_late > minutes)
+        rounds = join_rounds({**arrivals, "departures": late}, flights_and_weather())
+    return rounds[part * ROUNDS : (part + 1) * ROUNDS]
+
+
+def run(scheduler: str, costs: PlanCosts, rounds: Sequence[RoundStatistics], parts: int | None = None) -> Run:
     """A scheduler's choices for rounds that it is told one after the other."""
     from thalweg.charts import ByChart
     from thalweg.charts import scheduler as make
 
-    chosen = make(scheduler, plan_costs(kind), **({} if parts is None else {"parts": parts}))
-    chart_hits = ceiling_hits = 0
-    for observed, means in rounds:
+    chosen = make(scheduler, costs, **({} if parts is None else {"parts": parts}))
+    chart_hits = repeated_hits = 0
+    best = None  # in the round before
+    for observed in rounds:
         chosen.choose(ahead=observed)
         if isinstance(chosen, ByChart) and chosen.charts:
             chart = chosen.charts
-            chart_hits += chosen.costs.is_best(chart.choice(chart.regions(observed)), observed)
-            ceiling_hits += chosen.costs.is_best(chosen.costs.best(means), observed)
+            chart_hits += costs.is_best(chart.choice(chart.regions(observed)), observed)
+        repeated_hits += best is not None and costs.is_best(best, observed)
+        best = costs.best(observed)
         chosen.observe(observed)
-    return Run(chosen.counts, tuple(chosen.log), chart_hits, ceiling_hits)
+    return Run(chosen.counts, tuple(chosen.log), chart_hits, repeated_hits)

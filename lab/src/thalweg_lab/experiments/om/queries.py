@@ -1,6 +1,7 @@
-"""The queries of the paper's Table 2, and others of their kind, as values."""
+"""The queries of the paper's Table 2, and others of their kind over flights and weather, as values."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from thalweg.sql.query import (
     ContinuousQuery,
@@ -29,10 +30,19 @@ def column(name: str) -> Expression:
 
 def equality(name: str, value: int) -> Selection:
     """The selection column = value."""
+    return _selection(name, f"= {value}", "equality")
+
+
+def above(name: str, value: int) -> Selection:
+    """The selection column > value."""
+    return _selection(name, f"> {value}", "range")
+
+
+def _selection(name: str, comparison: str, kind: Literal["equality", "range"]) -> Selection:
     tested = column(name)
     alias, field = name.split(".")
-    expression = Expression(f"{tested.sql} = {value}", tested.inputs, tested.columns, START)
-    return Selection(alias, expression, f"`{field}` = {value}", "equality")
+    expression = Expression(f"{tested.sql} {comparison}", tested.inputs, tested.columns, START)
+    return Selection(alias, expression, f"`{field}` {comparison}", kind)
 
 
 def query(
@@ -101,4 +111,30 @@ def q2() -> ContinuousQuery:
     """
     columns = ("TCP.src_host", "UDP.dest_host", "SF.dest_host")
     pairs = [("TCP.src_host", "UDP.dest_host"), ("UDP.dest_host", "SF.dest_host")]
+    return query(columns, columns, equi_joins=pairs)
+
+
+def late_departures(minutes: int) -> ContinuousQuery:
+    """Q1 for flights: SELECT flight, minutes_late FROM departures WHERE minutes_late > `minutes` WINDOW [1].
+
+    >>> late_departures(0).selections[0].expression.sql
+    '`departures`.`minutes_late` > 0'
+    """
+    both = ("departures.flight", "departures.minutes_late")
+    return query(both, both, [above("departures.minutes_late", minutes)])
+
+
+def flights_and_weather() -> ContinuousQuery:
+    """Q2 for flights: departures, landings and weather, joined by airport.
+
+    >>> from thalweg.charts import candidate_plans
+    >>> print(candidate_plans(flights_and_weather())[0])
+    Join on `weather`.`origin` = `landings`.`origin`
+      Join on `departures`.`origin` = `weather`.`origin`
+        Scan stream departures
+        Scan stream weather
+      Scan stream landings
+    """
+    columns = ("departures.origin", "weather.origin", "landings.origin")
+    pairs = [("departures.origin", "weather.origin"), ("weather.origin", "landings.origin")]
     return query(columns, columns, equi_joins=pairs)

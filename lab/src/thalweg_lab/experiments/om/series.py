@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from thalweg.charts import RoundStatistics
 
 PERSISTENCE = 0.98  # correlation of two rounds: with rounds of a second, statistics last for about a minute
-BURST = (500, 600)  # rounds; section 5.2 has its burst in these seconds
 BURST_VARIATION = 0.5  # more, in each round of a burst anew
 
 
