@@ -127,8 +127,8 @@ class _Adaptation:
     def _filtered(self, conditions: Sequence[Any], child: Any) -> Any:  # noqa: ANN401 - as above
         """The adaptive plan of conditions on a plan; None where there is nothing to gain."""
         frame = self._frame_of(child)
-        columns = [column_of_expression(self._jvm, condition) for condition in conditions]
-        query = ask(frame, columns, FilterOptions(), may_join=False)
+        column = column_of_expression(self._jvm, self._conjunction(conditions))
+        query = ask(frame, [column], FilterOptions(), may_join=False)
         if len(query.predicates) < 2:  # noqa: PLR2004 - a single predicate has no order
             return None
         evidence, notes = look(query, frame)
@@ -148,8 +148,10 @@ class _Adaptation:
         """A filter as Spark has it; none where there is no condition."""
         if not conditions:
             return child
-        condition = reduce(java_class(self._jvm, f"{CATALYST}.expressions.And"), conditions)
-        return java_class(self._jvm, f"{CATALYST}.plans.logical.Filter")(condition, child)
+        return java_class(self._jvm, f"{CATALYST}.plans.logical.Filter")(self._conjunction(conditions), child)
+
+    def _conjunction(self, conditions: Sequence[Any]) -> Any:  # noqa: ANN401 - as above
+        return reduce(java_class(self._jvm, f"{CATALYST}.expressions.And"), conditions)
 
     def _frame_of(self, plan: Any) -> DataFrame:  # noqa: ANN401 - a logical plan of the JVM
         from pyspark.sql.classic.dataframe import DataFrame

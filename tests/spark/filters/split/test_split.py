@@ -149,6 +149,13 @@ def test_a_condition_in_expr_stays_whole(frame: DataFrame) -> None:
     assert names(tw.where(frame, tw.expr("a AND b"), "a AND b")) == ["a AND b", "a", "b"]
 
 
+def test_a_condition_that_spark_simplifies_stays_whole(frame: DataFrame) -> None:
+    for text in ("10 / k > 4 AND NOT (10 / k > 4)", "share(k) >= 2 AND (a OR NOT share(k) >= 2) AND NOT share(k) >= 2"):
+        assert names(tw.where(frame, text)) == [text]
+        expected, found = ids_or_error(frame.where(text)), ids_or_error(tw.where(frame, text))
+        assert found == expected
+
+
 def test_a_condition_that_another_predicate_waits_for_stays_whole(frame: DataFrame) -> None:
     last = tw.predicate(lambda s: s is not None, on="s", takes="rows", name="last", after="a AND b")
     (explained,) = tw.explain(tw.where(frame, last, "a AND b", "k > 1 AND b")).to_dict()["wheres"]

@@ -7,6 +7,7 @@ UDFs become predicates that run with the user's other Python predicates.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 Condition = Any  # text in Spark SQL, or a Column
+SPACING = re.compile(r"[\s()]")  # by which texts of the same expression may differ
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,9 @@ def split(frame: DataFrame, predicates: Sequence[Predicate]) -> Split:
         {id(part): _known(part.condition, found, frame) for part, found in zip(parts, analysed, strict=True)}
     )
     replacements = {
-        id(expression): splitter.predicate(logic) for expression, logic in zip(written, logics, strict=True)
+        id(expression): splitter.predicate(logic)
+        for expression, logic in zip(written, logics, strict=True)
+        if not splitter.repeats(logic)
     }
     found = [member for predicate in predicates for member in conjuncts(_replaced(predicate, replacements))]
     if len(found) > MAX_FILTERS:
@@ -107,6 +111,12 @@ class _Splitter:
     def __init__(self, parts: Mapping[int, _KnownPart]) -> None:
         self._parts = parts  # by the identity of the parts in the structure, which live as long as this
         self.notes = [part.note for part in parts.values() if part.note is not None]
+
+    def repeats(self, logic: Part[Condition] | Group[Condition]) -> bool:
+        """Whether a part that may raise occurs twice, as in x AND NOT x: Spark simplifies it, and its error is gone."""
+        known = [self._parts[id(part)] for part in logic.parts]
+        texts = [SPACING.sub("", part.text).lower() for part in known if not part.facts.safe]
+        return len(set(texts)) < len(texts)
 
     def predicate(self, logic: Part[Condition] | Group[Condition]) -> Predicate:
         """The predicate of a part or a group."""
