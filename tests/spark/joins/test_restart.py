@@ -93,7 +93,9 @@ def check(folder: Path) -> None:
         if not path.name.startswith("."):
             files |= {json.loads(line)["path"].removeprefix("file://") for line in path.read_text().splitlines()[1:]}
     given = Counter(
-        tuple(row.values()) for name in files for row in parquet.read_table(name, VALUES, partitioning=None).to_pylist()
+        tuple(row.values())
+        for name in files
+        for row in parquet.read_table(name, columns=VALUES, partitioning=None).to_pylist()
     )
     with duckdb.connect() as connection:
         for name in "ABC":
