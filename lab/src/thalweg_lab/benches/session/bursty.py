@@ -28,7 +28,7 @@ USUAL, SCARCE = (1.0, 0.9), (0.01, 0.02)  # the share of ROWS that come, and the
 
 FIXED, CLAIRVOYANT = "the best fixed set of plans", "a clairvoyant"
 # Output rate counts, and memory decides between plans that all keep up with the streams.
-WEIGHTS = {"rate_weight": 1.0, "memory_weight": 1e-12, "partitions": 40}
+OPTIONS = {"rate_weight": 1.0, "memory_weight": 1e-12, "partitions": 40}
 QUERIES = {
     "same source": (
         "SELECT TCP.src AS host, UDP.size AS udp_size, SF.size AS sf_size FROM TCP, UDP, SF "
@@ -51,16 +51,17 @@ def measure(
         best_fixed_set(spark, folder, lambda _done, _total: None)  # compiles what there is to compile
     note = (
         f"{len(QUERIES)} joins of {len(STREAMS)} streams, {phases} phases of {PHASE_ROUNDS} rounds, {BATCHES} "
-        f"micro-batches a phase, of {rows:,} rows a stream or of {rows * SCARCE[0]:,.0f} rows of a scarce one"
+        f"micro-batches a phase, of {rows:,} rows a stream or of {rows * SCARCE[0]:,.0f} rows of a scarce one; "
+        + ", ".join(f"{option} {value:g}" for option, value in OPTIONS.items())
     )
     with files(bursts(rows, phases)) as folder:
         fixed, tried = best_fixed_set(spark, folder, part_of(tick, 0, 2))
         run = partial(run_session, spark, folder, QUERIES)
         contenders = {
-            THALWEG: partial(run, WEIGHTS),
-            AGAIN: partial(run, WEIGHTS),
-            FIXED: partial(run, WEIGHTS, fixed),
-            CLAIRVOYANT: partial(run, {**WEIGHTS, "scheduler": "clairvoyant"}),
+            THALWEG: partial(run, OPTIONS),
+            AGAIN: partial(run, OPTIONS),
+            FIXED: partial(run, OPTIONS, fixed),
+            CLAIRVOYANT: partial(run, {**OPTIONS, "scheduler": "clairvoyant"}),
         }
         found = race(NAME, contenders, rounds, part_of(tick, 1, 2), f"{note}; {tried}")
     return [found.faster(FIXED, 1.2), found.faster(CLAIRVOYANT, 0.95), found.control()]
@@ -90,7 +91,7 @@ def best_fixed_set(spark: SparkSession, folder: str, tick: Tick) -> tuple[dict[s
     spent: list[str] = []
     for place, (name, numbers) in enumerate(trees.items()):
         contenders = {
-            order: partial(run_session, spark, folder, QUERIES, WEIGHTS, {**fixed, name: number})
+            order: partial(run_session, spark, folder, QUERIES, OPTIONS, {**fixed, name: number})
             for order, number in numbers.items()
         }
         tried = race(NAME, contenders, 1, part_of(tick, place, len(trees)), "")

@@ -118,7 +118,7 @@ def judge(rows: list[Row]) -> list[Result]:
                 flights,
                 query,
                 _listed(flights, query, "the best plan of the hour before is the best again in")
-                + ": rounds change more from hour to hour than a finer chart can make up for",
+                + ": most of the misses come from hours unlike the hours before, and not from coarse charts",
                 ", flights",
             )
         ),
