@@ -176,7 +176,7 @@ class QueryLowering:
             frames[alias] = self._views.spark.sql(f"SELECT {', '.join(columns)} FROM {self._lower(child)}")
         texts += [f"{backticked(aliases[0])}.round = {backticked(alias)}.round" for alias in aliases[1:]]
         selected = [f"{backticked(alias)}.row AS {backticked(alias)}" for alias in aliases]
-        joined = join(frames, " AND ".join(texts), dict.fromkeys(aliases), "time", select=selected)
+        joined = join(frames, " AND ".join(texts), dict.fromkeys(aliases), "time", select=selected, event_time_of=None)
         return joined.where(" AND ".join(each.sql for each in node.residuals)) if node.residuals else joined
 
     def _condition(self, node: Join, left: Sequence[str], right: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import pandas as pd
 import pyarrow as pa
@@ -92,7 +93,7 @@ def test_comparisons_with_constants(spark: SparkSession, frame: DataFrame) -> No
 
     halved = f.udf(lambda x: None if x is None else float("nan") if x == 4 else x / 2, "double")
     spark.udf.register("third", lambda x: x // 3, "int")
-    word = f.udf(lambda x: "even" if x % 2 == 0 else "odd", "string", useArrow=False)
+    word = f.udf(lambda x: "even" if x % 2 == 0 else "odd", "string", useArrow=True)
     conditions: list[Any] = [
         halved("n") > 3.5,
         (f.lit(0.5) >= halved("n")) & (word("id") == "odd"),
@@ -119,7 +120,7 @@ def test_values_are_those_that_spark_hands_to_a_udf(spark: SparkSession, uses_ar
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     try:
         frame = spark.sql(TYPES)
-        told = f.udf(lambda *values: repr(values), "string", useArrow=uses_arrow)
+        told = f.udf(lambda *values: crc32(repr(values).encode()), "long", useArrow=uses_arrow)
         for row in frame.select("id", told(*frame.columns).alias("seen")).collect():
             kept = tw.where(frame, told(*frame.columns) == row["seen"])
             assert ids(kept) == [row["id"]]
@@ -202,6 +203,7 @@ def test_a_udf_that_stays_in_spark_says_why(spark: SparkSession, frame: DataFram
         "for more than a comparison with a constant": f.coalesce(even("id"), f.lit(False)),  # noqa: FBT003
         "compared with a value that is no plain constant": f.udf(lambda x: x, "long")("id") == frame.a,
         "used for more than a comparison": f.udf(lambda x: x / 2, "double")("id").cast("int").cast("double") == 1.0,
+        "Java writes": f.udf(str, "string", useArrow=False)("n") == "0.5",
         "it takes no column": f.udf(lambda: True, "boolean")(),
         "for more than a comparison": listed("id")[0] > 3,
     }

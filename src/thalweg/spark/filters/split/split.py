@@ -115,8 +115,12 @@ class _Splitter:
     def repeats(self, logic: Part[Condition] | Group[Condition]) -> bool:
         """Whether a part that may raise occurs twice, as in x AND NOT x: Spark simplifies it, and its error is gone."""
         known = [self._parts[id(part)] for part in logic.parts]
-        texts = [SPACING.sub("", part.text).lower() for part in known if not part.facts.safe]
-        return len(set(texts)) < len(texts)
+        raising = [
+            (SPACING.sub("", part.text).lower(), "" if part.udf is None else str(part.udf.details))
+            for part in known
+            if not part.facts.safe
+        ]
+        return len(set(raising)) < len(raising)
 
     def predicate(self, logic: Part[Condition] | Group[Condition]) -> Predicate:
         """The predicate of a part or a group."""

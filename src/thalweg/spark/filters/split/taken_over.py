@@ -85,6 +85,8 @@ class FoundUdf:
     def _check(self, spark: SparkSession) -> None:
         if self.returns not in RETURNS:
             raise StaysInSparkError("it returns values that are not compared here")
+        if self.returns == "string" and self.convention is Convention.ROWS:
+            raise StaysInSparkError("Java writes the values that it returns as text, which Python writes differently")
         if not self.arguments:
             raise StaysInSparkError("it takes no column")
         for argument in self.arguments:
