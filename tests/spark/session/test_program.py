@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from thalweg.spark.session.intake import shared_rows
+from thalweg.spark.session.intake import BITS, shared_rows
 from thalweg.spark.session.program import Program, ProgramQuery, SharedCondition
 from thalweg.sql.parse import parse_query
 from thalweg.sql.query import Source
@@ -33,10 +33,10 @@ def test_a_condition_is_evaluated_after_the_strongest_of_those_that_contain_it()
         "`x` > 10": "`x` > 5",
         "`x` = 7": "`x` > 5",
     }
-    assert found.levels == 3
-    text = shared_rows("rows", found, ["time"])
-    assert text.count("SELECT") == 4
-    assert f"coalesce(`{found.conditions[0].column}` AND (`x` > 10), FALSE)" in text
+    text = shared_rows("rows", found, [{"A": "A:x", "B": "B:y"}, {"A": "A:y"}])
+    tree = "if(`x` > 5, 1L + if(`x` > 10, 8L + if(`x` > 20, 2L, 0L), 0L) + if(`x` = 7, 16L, 0L), 0L)"
+    assert text.startswith("SELECT stream, time, coalesce(`A:x`, `B:y`) AS `0`, coalesce(`A:y`) AS `1`, CASE stream")
+    assert text.endswith(f"WHEN 'A' THEN {tree} + if(`y` = 1, 4L, 0L) END AS `2` FROM rows")
 
 
 @pytest.mark.parametrize("texts", [("x > 5", "5 < x"), ("5 < x", "x > 5", "x > 5 AND y > 1")])
@@ -47,4 +47,12 @@ def test_of_conditions_that_imply_each_other_one_is_first(texts: tuple[str, ...]
 
 def test_without_conditions_rows_are_as_they_are() -> None:
     query = ProgramQuery("0", parse_query("SELECT x FROM A WINDOW [1]", SOURCES), {"A": ()}, {"A": ()})
-    assert shared_rows("rows", Program((query,)), ["stream", "time"]) == "SELECT `stream`, `time` FROM rows"
+    assert shared_rows("rows", Program((query,)), []) == "SELECT stream, time FROM rows"
+
+
+def test_many_conditions_are_several_whole_numbers() -> None:
+    found = program(*(f"x = {number}" for number in range(BITS + 2)))
+    text = shared_rows("rows", found, [])
+    assert text.endswith(
+        f"CASE stream WHEN 'A' THEN if(`x` = {BITS}, 1L, 0L) + if(`x` = {BITS + 1}, 2L, 0L) END AS `1` FROM rows"
+    )

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from thalweg.spark.session.panes import Pane, Panes, together
 from thalweg.spark.session.position import WaitingFile
 from thalweg.spark.session.program import Program, SharedCall, SharedCondition
 from thalweg.spark.session.sources import STREAM, TIME, SharedStream, tasks_at_once
-from thalweg.spark.session.views import Views, stored_schema
+from thalweg.spark.session.views import Views
 from thalweg.spark.session.worker.shared_predicates import Failed, PredicateCounts
 from thalweg.spark.session.worker.take_in import REPORT, NamedPredicate, StreamIntake, TakeIn
 
@@ -29,7 +30,11 @@ if TYPE_CHECKING:
     from thalweg.spark.filters.worker.judges import Judge
 
 UNREAD = 1 << 40  # microseconds: the width of panes of a stream that no query reads
+BITS = 62  # conditions in a whole number
+FIRST_SLOT = 2  # behind stream and time
 NEVER = 1 << 62  # microseconds: later than any event time
+
+Slot = dict[str, str]  # the name of a column of each stream, as it is among the rows of all streams
 
 
 @dataclass(frozen=True)
@@ -69,41 +74,13 @@ def take_in(
     own_folder = f"segments/{number}"
     shutil.rmtree(f"{folder}/{own_folder}", ignore_errors=True)  # of a try that did not end
     Path(folder, own_folder).mkdir(parents=True)
-    asked = {call.column for call in program.calls}  # their answers come in the worker
-    stored = {
-        stream.name: [name for name in stored_schema(program, stream).names if name not in asked] for stream in streams
-    }
-    columns = [STREAM, TIME, *dict.fromkeys(name for names in stored.values() for name in names[1:])]
-    intakes = []
-    for stream in streams:
-        calls = [call for call in program.calls if call.stream == stream.name]
-        numbers = {call.column: number for number, call in enumerate(calls)}
-        conjunctions = program.conjunctions_of(stream.name)
-        intakes.append(
-            StreamIntake(
-                name=stream.name,
-                width=program.pane(stream.name) or UNREAD,
-                stored=tuple(columns.index(name) for name in stored[stream.name]),
-                conjunctions=tuple(
-                    tuple(columns.index(column) for column in conjunction.columns if column not in asked)
-                    for conjunction in conjunctions
-                ),
-                needed_after=needed_after.get(stream.name, NEVER),
-                late_until=late_until.get(stream.name),
-                predicates=tuple(
-                    NamedPredicate(
-                        call.column, _judge(call, stream, catalog, columns), known.get(call.column, PredicateCounts())
-                    )
-                    for call in calls
-                ),
-                members=tuple(
-                    tuple(numbers[column] for column in conjunction.columns if column in asked)
-                    for conjunction in conjunctions
-                ),
-            )
-        )
+    slots = column_slots(program, streams)
+    intakes = [
+        _stream_intake(stream, program, catalog, slots, known, needed_after.get(stream.name, NEVER), late_until)
+        for stream in streams
+    ]
     with Views(batch.sparkSession) as views:
-        rows = views.spark.sql(shared_rows(views.add(batch), program, columns))
+        rows = views.spark.sql(shared_rows(views.add(batch), program, slots))
         told = rows.coalesce(tasks_at_once(views.spark)).mapInArrow(
             TakeIn(f"{folder}/{own_folder}", tuple(intakes)), REPORT
         )
@@ -111,33 +88,92 @@ def take_in(
     return _together(reports, program, own_folder)
 
 
-def _judge(call: SharedCall, stream: SharedStream, catalog: Catalog, columns: Sequence[str]) -> Judge:
-    """A predicate as a worker runs it, on these columns."""
-    predicate = catalog.predicates[call.call.predicate]
-    places = [columns.index(stream.stored_name(name)) for name in call.call.columns]
-    return function_judge(predicate.name, predicate.function, predicate.takes, places, (), negate=call.call.negated)
+def column_slots(program: Program, streams: Sequence[SharedStream]) -> list[Slot]:
+    """Columns of the same type, at most one of each stream, together: rows of many streams need few columns."""
+    found: dict[tuple[str, int], Slot] = {}
+    for stream in streams:
+        before: Counter[str] = Counter()
+        for name in program.columns(stream):
+            kind = stream.frame.schema[name].dataType.json()
+            found.setdefault((kind, before[kind]), {})[stream.name] = stream.stored_name(name)
+            before[kind] += 1
+    return list(found.values())
 
 
-def shared_rows(view: str, program: Program, columns: Sequence[str]) -> str:
-    """The text of a query for these columns; a condition's column is FALSE where the condition is NULL.
+def shared_rows(view: str, program: Program, slots: Sequence[Slot]) -> str:
+    """The text of a query for the rows of all streams: the slots, and then conditions as the bits of whole numbers.
 
-    A condition that implies another one is evaluated for the rows only for which the other one is true.
+    A row has values in the columns of its own stream only, so that `coalesce` finds them. A condition that implies
+    another one is evaluated for the rows only for which the other one is true.
     """
-    conditions = {each.column for each in program.conditions}
-    text = f"(SELECT *, {_texts(program.conditions, program, 0)} FROM {view})" if conditions else view
-    for level in range(1, program.levels):
-        text = f"(SELECT *, {_texts(program.conditions, program, level)} FROM {text})"
-    return f"SELECT {', '.join(map(backticked, columns))} FROM {text}"
+    columns = [f"coalesce({', '.join(map(backticked, slot.values()))})" for slot in slots]
+    by_stream: dict[str, list[SharedCondition]] = {}
+    for condition in program.conditions:
+        by_stream.setdefault(condition.stream, []).append(condition)
+    for first in range(0, max(map(len, by_stream.values()), default=0), BITS):
+        parts = {stream: conditions[first : first + BITS] for stream, conditions in by_stream.items()}
+        cases = [f"WHEN '{stream}' THEN {_bits(part, program)}" for stream, part in parts.items() if part]
+        columns.append(f"CASE {STREAM} {' '.join(cases)} END")
+    named = [f"{column} AS `{place}`" for place, column in enumerate(columns)]
+    return f"SELECT {', '.join([STREAM, TIME, *named])} FROM {view}"
 
 
-def _texts(conditions: Iterable[SharedCondition], program: Program, level: int) -> str:
-    texts = []
-    for condition in conditions:
-        weaker = program.weaker(condition)
-        if program.level(condition) == level:
-            first = f"{STREAM} = '{condition.stream}'" if weaker is None else backticked(weaker.column)
-            texts.append(f"coalesce({first} AND ({condition.stored_sql}), FALSE) AS {backticked(condition.column)}")
-    return ", ".join(texts)
+def _bits(conditions: Sequence[SharedCondition], program: Program) -> str:
+    """A whole number with a bit for each condition that is true, the first one the lowest."""
+
+    def text(condition: SharedCondition) -> str:
+        stronger = [text(other) for other in conditions if program.weaker(other) == condition]
+        return f"if({condition.stored_sql}, {' + '.join([f'{1 << conditions.index(condition)}L', *stronger])}, 0L)"
+
+    return " + ".join(text(condition) for condition in conditions if program.weaker(condition) not in conditions)
+
+
+def _stream_intake(
+    stream: SharedStream,
+    program: Program,
+    catalog: Catalog,
+    slots: Sequence[Slot],
+    known: Mapping[str, PredicateCounts],
+    needed_after: int,
+    late_until: Mapping[str, int],
+) -> StreamIntake:
+    """What workers do with the rows of a stream."""
+    places = {slot[stream.name]: FIRST_SLOT + place for place, slot in enumerate(slots) if stream.name in slot}
+    conditions = [condition.column for condition in program.conditions if condition.stream == stream.name]
+    calls = [call for call in program.calls if call.stream == stream.name]
+    asked = [call.column for call in calls]
+    conjunctions = program.conjunctions_of(stream.name)
+    return StreamIntake(
+        name=stream.name,
+        width=program.pane(stream.name) or UNREAD,
+        columns=tuple((places[name], name) for name in map(stream.stored_name, program.columns(stream))),
+        conditions=tuple(
+            (FIRST_SLOT + len(slots) + number // BITS, number % BITS, name) for number, name in enumerate(conditions)
+        ),
+        conjunctions=tuple(
+            tuple(conditions.index(column) for column in conjunction.columns if column not in asked)
+            for conjunction in conjunctions
+        ),
+        needed_after=needed_after,
+        late_until=late_until.get(stream.name),
+        predicates=tuple(
+            NamedPredicate(
+                call.column, _judge(call, stream, catalog, places), known.get(call.column, PredicateCounts())
+            )
+            for call in calls
+        ),
+        members=tuple(
+            tuple(asked.index(column) for column in conjunction.columns if column in asked)
+            for conjunction in conjunctions
+        ),
+    )
+
+
+def _judge(call: SharedCall, stream: SharedStream, catalog: Catalog, places: Mapping[str, int]) -> Judge:
+    """A predicate as a worker runs it, on the columns at these places."""
+    predicate = catalog.predicates[call.call.predicate]
+    own = [places[stream.stored_name(name)] for name in call.call.columns]
+    return function_judge(predicate.name, predicate.function, predicate.takes, own, (), negate=call.call.negated)
 
 
 def _together(reports: Sequence[Mapping[str, Any]], program: Program, folder: str) -> Intake:

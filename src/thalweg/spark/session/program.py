@@ -172,16 +172,6 @@ class Program:
         """A condition that is true wherever this one is, and is evaluated before it; None if there is none."""
         return self._contained.get(condition)
 
-    def level(self, condition: SharedCondition) -> int:
-        """How many conditions are evaluated before this one, each for the rows for which the one before is true."""
-        weaker = self.weaker(condition)
-        return 0 if weaker is None else 1 + self.level(weaker)
-
-    @cached_property
-    def levels(self) -> int:
-        """One more than the largest level of a condition."""
-        return max((self.level(condition) for condition in self.conditions), default=-1) + 1
-
     @cached_property
     def _contained(self) -> dict[SharedCondition, SharedCondition]:
         """For each condition that implies others, the strongest of these."""

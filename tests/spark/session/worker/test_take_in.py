@@ -14,8 +14,8 @@ from pyarrow import parquet
 
 from thalweg.spark.session.worker.take_in import StreamIntake, TakeIn
 
-SCHEMA = pa.schema({"stream": pa.string(), "time": pa.int64(), "x": pa.int32(), "is a": pa.bool_(), "is b": pa.bool_()})
-A, B = 3, 4
+SCHEMA = pa.schema({"stream": pa.string(), "time": pa.int64(), "0": pa.int32(), "1": pa.int64()})
+A, B = 0, 1  # conditions, which are bits 5 and 0 of the last column
 LATE, NEEDED = 5, 2  # times
 ROWS = st.lists(
     st.tuples(st.sampled_from("RS"), st.none() | st.integers(-30, 30), st.integers(0, 9), st.booleans(), st.booleans())
@@ -23,11 +23,12 @@ ROWS = st.lists(
 
 
 def intake(name: str, *conjunctions: tuple[int, ...], late_until: int | None = None) -> StreamIntake:
-    return StreamIntake(name, 10, (1, 2, A, B), conjunctions, needed_after=NEEDED, late_until=late_until)
+    conditions = ((3, 5, "is a"), (3, 0, "is b"))
+    return StreamIntake(name, 10, ((2, "x"),), conditions, conjunctions, needed_after=NEEDED, late_until=late_until)
 
 
 def batches_of(rows: Iterable[tuple[Any, ...]], size: int) -> list[pa.RecordBatch]:
-    listed = [dict(zip(SCHEMA.names, row, strict=True)) for row in rows]
+    listed = [{"stream": stream, "time": time, "0": x, "1": 32 * is_a + is_b} for stream, time, x, is_a, is_b in rows]
     return [pa.RecordBatch.from_pylist(listed[start : start + size], SCHEMA) for start in range(0, len(listed), size)]
 
 

@@ -19,6 +19,7 @@ from thalweg.spark.filters.worker.judges import Judge
 from thalweg.spark.session.worker.shared_predicates import PredicateCounts, SharedPredicates
 
 REPORT = "report string"  # what the driver is told: a line of JSON for each stream of which rows came
+TIME = "time"  # the column of a row's time
 ROWS_A_GROUP = 100_000  # of a Parquet file
 
 
@@ -28,8 +29,9 @@ class StreamIntake:
 
     name: str
     width: int  # of a pane, in microseconds
-    stored: tuple[int, ...]  # places of the columns that are written
-    conjunctions: tuple[tuple[int, ...], ...]  # places of the columns of which all must be true
+    columns: tuple[tuple[int, str], ...]  # that are written: places and names
+    conditions: tuple[tuple[int, int, str], ...]  # places of whole numbers, bits in them, and names
+    conjunctions: tuple[tuple[int, ...], ...]  # numbers of the conditions that must all be true
     needed_after: int  # a time: no query needs earlier rows
     late_until: int | None = None  # a time: earlier rows are written aside, if there is one
     predicates: tuple[NamedPredicate, ...] = ()
@@ -99,12 +101,13 @@ class _StreamRows:
         times = batch.column(1).to_numpy()
         latest = int(times.max())
         self._latest = latest if self._latest is None else max(self._latest, latest)
-        is_true = {
-            place: batch.column(place).to_numpy(zero_copy_only=False)
-            for place in {place for places in stream.conjunctions for place in places}
-        }
-        kept = [_all_true(is_true, places, len(times)) for places in stream.conjunctions]
-        stored = batch.select(list(stream.stored))
+        bits = {place: batch.column(place).to_numpy() for place in {place for place, _, _ in stream.conditions}}
+        is_true = [(bits[place] >> bit & 1).astype(np.bool_) for place, bit, _ in stream.conditions]
+        kept = [_all_true(is_true, numbers, len(times)) for numbers in stream.conjunctions]
+        stored = pa.RecordBatch.from_arrays(
+            [batch.column(1), *(batch.column(place) for place, _ in stream.columns), *map(pa.array, is_true)],
+            names=[TIME, *(name for _, name in stream.columns), *(name for _, _, name in stream.conditions)],
+        )
         if stream.predicates:
             stored = self._decide(batch, stored, times, kept)
         self._count(times, kept)
@@ -203,5 +206,5 @@ class _RowFile:
         return {"name": self._name, "rows": self._rows, "latest": self._latest, "size": self._size}
 
 
-def _all_true(is_true: dict[int, np.ndarray], places: Sequence[int], count: int) -> np.ndarray:
-    return np.logical_and.reduce([is_true[place] for place in places]) if places else np.ones(count, bool)
+def _all_true(is_true: Sequence[np.ndarray], numbers: Sequence[int], count: int) -> np.ndarray:
+    return np.logical_and.reduce([is_true[number] for number in numbers]) if numbers else np.ones(count, bool)
