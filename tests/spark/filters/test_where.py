@@ -328,7 +328,8 @@ def test_the_order_is_learnt_and_explained(numbers: DataFrame) -> None:
     assert by_name["below 5"]["profile_drop_share"] == 1.0
     assert about["costs"][0]["now"] <= about["costs"][0]["as_written"]
     assert about["changes"][-1]["after"][0] == "below 5"
-    assert "drops more per cost" in about["changes"][-1]["why"]
+    for change in about["changes"]:  # which of both reasons depends on when workers hear from each other
+        assert "drops more per cost" in change["why"] or change["why"] == "of a new sample"
     text = str(tw.explain(kept.groupBy("a").count()))  # a plan that goes on
     assert "below 5" in text
     assert "last of" in text
