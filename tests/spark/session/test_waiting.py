@@ -12,7 +12,9 @@ from thalweg.spark.session.waiting import MOST_FILES, remove_files, still_needed
 def waiting_file(folder: Path, number: int, stream: str = "A", level: int = 0, **columns: object) -> WaitingFile:
     path = f"segments/{number}/{number:x}.parquet"
     (folder / path).parent.mkdir(parents=True, exist_ok=True)
-    parquet.write_table(pa.table({"time": [number, number + 100], **columns}), folder / path)
+    table = pa.table({"time": [number, number + 100], **columns})
+    never_null = [field.with_nullable(table.column(field.name).null_count > 0) for field in table.schema]
+    parquet.write_table(table.cast(pa.schema(never_null)), folder / path)
     return WaitingFile(stream, path, rows=2, latest=number + 100, size=32, level=level)
 
 

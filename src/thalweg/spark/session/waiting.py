@@ -88,7 +88,8 @@ def _write_together(paths: Sequence[str], after: int, target: str) -> tuple[int,
     """Write the rows of several files that are later than a time to one file; returns how many, and their bytes."""
     import pyarrow.parquet as pq
 
-    schema = pa.unify_schemas([pq.read_schema(path) for path in paths])
+    columns = pa.unify_schemas([pq.read_schema(path) for path in paths])
+    schema = pa.schema([column.with_nullable(True) for column in columns])  # noqa: FBT003 - rows of others have none
     rows = size = 0
     with pq.ParquetWriter(target, schema, compression="snappy") as writer:
         for batch in _batches(paths):
