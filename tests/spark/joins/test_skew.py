@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from tests.spark.joins.harness import run as run_to_the_end
 
 import thalweg as tw
 import thalweg.spark.joins.join as join_module
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SECOND = 1_000_000
-TOO_SLOW = "Python worker failed to connect back"  # within the ten seconds of Spark: the machine is very busy
 BATCH_SECONDS = 10
 CELLS = 4
 HOT = range(1, 7)  # the batches in which most rows have one key; also the first after the second restart
@@ -54,9 +54,8 @@ def write(folder: Path, numbers: range) -> None:
             os.utime(path, (10**9 + number, 10**9 + number))
 
 
-def run(spark: SparkSession, folder: Path, state: Path | None, tries: int = 2) -> dict[str, Any]:
+def run(spark: SparkSession, folder: Path, state: Path | None) -> dict[str, Any]:
     """Run the query, from its checkpoint, to the end of the files; returns its description then."""
-    from pyspark.errors import StreamingQueryException
 
     def stream(name: str) -> DataFrame:
         reader = spark.readStream.schema("k long, v long, ts timestamp").option("maxFilesPerTrigger", 1)
@@ -72,14 +71,7 @@ def run(spark: SparkSession, folder: Path, state: Path | None, tries: int = 2) -
         cells=CELLS,
         state=state,
     )
-    writer = joined.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
-    query = writer.trigger(availableNow=True).start(str(folder / "out"))
-    try:
-        query.awaitTermination()
-    except StreamingQueryException as error:
-        if TOO_SLOW not in str(error) or not tries:
-            raise
-        return run(spark, folder, state, tries - 1)
+    query = run_to_the_end(joined, folder)
     about: dict[str, Any] = tw.explain(query).to_dict()["joins"][0]
     return about | {"text": str(tw.explain(query))}
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thalweg.spark.session.endings import last_to_deliver, late_rows, rounds_with_rows, rows_in_round, watermark
+from thalweg.spark.session.endings import last_to_deliver, late_rows, rounds_with_rows, rows_in_rounds, watermark
 from thalweg.spark.session.panes import Pane
 from thalweg.spark.session.program import ProgramQuery
 from thalweg.sql.parse import parse_query
@@ -75,9 +75,10 @@ def test_rounds_with_rows_are_those_that_hold_a_row(
     ]
     panes = panes_of(times, width)
     assert list(rounds_with_rows(query, {"A": panes}, delivered, last)) == held
+    counted = rows_in_rounds(panes, window, "all")
     for number in held:
         bounds = number * window.slide - window.length, number * window.slide
-        assert rows_in_round(panes, number, window, "all") == (sum(bounds[0] < time <= bounds[1] for time in times), 0)
+        assert counted[number] == (sum(bounds[0] < time <= bounds[1] for time in times), 0)
 
 
 @given(rows=row_times(), delivered=st.integers(-5, 5))

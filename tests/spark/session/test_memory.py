@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.spark.session.harness import SECOND, Batch, Driver, QueryText, expected, rows_in_memory, with_end
 
 from thalweg.spark.session.branches import Ending
-from thalweg.spark.session.memory import expected_size, jobs_under, memory_cap, round_size, row_sizes
+from thalweg.spark.session.memory import expected_size, jobs_under, memory_cap, round_sizes, row_sizes
 from thalweg.spark.session.panes import Pane
 from thalweg.spark.session.position import WaitingFile
 from thalweg.spark.session.program import ProgramQuery
@@ -47,9 +47,8 @@ def test_a_cap_is_a_number_of_bytes(memory: object) -> None:
 
 
 def test_only_rows_that_are_held_count() -> None:
-    assert round_size(AGGREGATE, PANES, 3, {"A": 10.0}) == 30
-    assert round_size(program_query("SELECT k FROM A WINDOW [1]"), PANES, 3, {"A": 10.0}) == 0
-    assert round_size(AGGREGATE, PANES, 99, {"A": 10.0}) == 0
+    assert round_sizes(AGGREGATE, PANES, {"A": 10.0}) == {number: 10 * number for number in range(1, 8)}
+    assert round_sizes(program_query("SELECT k FROM A WINDOW [1]"), PANES, {"A": 10.0}) == {}
     sizes = [WaitingFile("A", "a", rows=2, latest=0, size=10), WaitingFile("A", "b", rows=3, latest=0, size=40)]
     assert row_sizes(sizes) == {"A": 10.0}
 

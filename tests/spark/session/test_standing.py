@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -177,3 +178,20 @@ def test_a_predicate_of_several_queries_is_asked_once_for_a_row(spark: SparkSess
         table = query.results()
         assert table is not None
         assert sorted(table.column(2).to_pylist()) == ([1, 3, 5, 7] if place < 2 else [5, 7])
+
+
+def test_a_predicate_that_waits_is_asked_in_a_session(spark: SparkSession, tmp_path: Path) -> None:
+    async def is_large(x: int | None) -> bool | None:
+        await asyncio.sleep(0)
+        return None if x is None else x > 3
+
+    driver = Driver(spark, tmp_path)
+    driver.session.predicate("is_large", tw.predicate(is_large, on="x"))
+    large = driver.session.query("SELECT x FROM A WHERE is_large(x) WINDOW [5]")
+    small = driver.session.query("SELECT x FROM A WHERE NOT is_large(x) WINDOW [5]")
+    driver.run(*with_end([{"A": [(number, number, "a", number * SECOND) for number in range(1, 6)]}]))
+    assert [failure(driver, query) for query in (large, small)] == [None, None]
+    for query, expected_values in ((large, [4, 5]), (small, [1, 2, 3])):
+        table = query.results()
+        assert table is not None
+        assert sorted(table.column("x").to_pylist()) == expected_values

@@ -50,7 +50,7 @@ NUMBERS = {Family.WHOLE, Family.FLOAT, Family.DOUBLE, Family.DECIMAL}
 
 
 @dataclass(frozen=True)
-class Kind:
+class ColumnKind:
     """The kind of the values of an expression."""
 
     family: Family
@@ -69,7 +69,7 @@ class SparkRules:
     is_utc: bool = True  # otherwise a day may have 23 or 25 hours
 
 
-def kind_of(kind: pa.DataType) -> Kind:
+def kind_of(kind: pa.DataType) -> ColumnKind:
     """The kind of a column."""
     simple = {
         pa.bool_(): Family.BOOLEAN,
@@ -80,17 +80,17 @@ def kind_of(kind: pa.DataType) -> Kind:
         pa.date32(): Family.DATE,
     }
     if kind in SPARK_DIGITS:
-        return Kind(Family.WHOLE, WHOLE.precision, 0, SPARK_DIGITS[kind])
+        return ColumnKind(Family.WHOLE, WHOLE.precision, 0, SPARK_DIGITS[kind])
     if kind in simple:
-        return Kind(simple[kind])
+        return ColumnKind(simple[kind])
     if pa.types.is_timestamp(kind):
-        return Kind(Family.TIME if kind.tz else Family.LOCAL_TIME, WHOLE.precision)
+        return ColumnKind(Family.TIME if kind.tz else Family.LOCAL_TIME, WHOLE.precision)
     if pa.types.is_decimal(kind):
-        return Kind(Family.DECIMAL, kind.precision, kind.scale, kind.precision)
+        return ColumnKind(Family.DECIMAL, kind.precision, kind.scale, kind.precision)
     raise NotExactError
 
 
-def as_kind(values: pa.Array, kind: Kind) -> pa.Array:
+def as_kind(values: pa.Array, kind: ColumnKind) -> pa.Array:
     """A column as it is stored, in the type that values of its kind have here."""
     match kind.family:
         case Family.WHOLE:
@@ -108,7 +108,7 @@ def as_kind(values: pa.Array, kind: Kind) -> pa.Array:
     return values
 
 
-def comparable(left: Kind, right: Kind, rules: SparkRules) -> Callable[[Values], Values]:
+def comparable(left: ColumnKind, right: ColumnKind, rules: SparkRules) -> Callable[[Values], Values]:
     """The cast that both sides of a comparison need."""
     families = {left.family, right.family}
     if len(families) == 1 and families <= WHOLE_FAMILIES:
@@ -155,22 +155,22 @@ def null_safe_equal(left: Values, right: Values) -> Values:
 
 
 def arithmetic(
-    operator: str, left: Kind, right: Kind, rules: SparkRules
-) -> tuple[Kind, Callable[[Values, Values], Values]]:
+    operator: str, left: ColumnKind, right: ColumnKind, rules: SparkRules
+) -> tuple[ColumnKind, Callable[[Values, Values], Values]]:
     """The kind of a sum, difference or product (`add`, `subtract`, `multiply`), and how to compute it."""
     families = {left.family, right.family}
     if families <= NUMBERS and families & {Family.FLOAT, Family.DOUBLE}:
         cast, function = _as_floats(left, right, rules), getattr(pc, operator)
         family = Family.FLOAT if families == {Family.FLOAT} else Family.DOUBLE
-        return Kind(family), lambda first, second: function(cast(first), cast(second))
+        return ColumnKind(family), lambda first, second: function(cast(first), cast(second))
     family = _family_of_whole(operator, left, right, rules)
     digits, scale, spark_digits = _digits(operator, left, right)
     if digits > MOST_DIGITS or (family == Family.DECIMAL and spark_digits > MOST_SPARK_DIGITS):
         raise NotExactError
-    return Kind(family, digits, scale, spark_digits), _wide(getattr(pc, f"{operator}_checked"))
+    return ColumnKind(family, digits, scale, spark_digits), _wide(getattr(pc, f"{operator}_checked"))
 
 
-def unary(function: str, kind: Kind, rules: SparkRules) -> tuple[Kind, Callable[[Values], Values]]:
+def unary(function: str, kind: ColumnKind, rules: SparkRules) -> tuple[ColumnKind, Callable[[Values], Values]]:
     """The kind of a negative or absolute value (`negate`, `abs`), and how to compute it."""
     if kind.family in {Family.FLOAT, Family.DOUBLE}:
         return replace(kind, is_literal=False), getattr(pc, function)
@@ -180,7 +180,7 @@ def unary(function: str, kind: Kind, rules: SparkRules) -> tuple[Kind, Callable[
     return replace(kind, is_literal=False), _wide(getattr(pc, f"{function}_checked"))
 
 
-def _family_of_whole(operator: str, left: Kind, right: Kind, rules: SparkRules) -> Family:
+def _family_of_whole(operator: str, left: ColumnKind, right: ColumnKind, rules: SparkRules) -> Family:
     """The family of a result of whole numbers, decimals, times and durations."""
     times = {Family.TIME, Family.LOCAL_TIME}
     families = (left.family, right.family)
@@ -202,13 +202,13 @@ def _family_of_whole(operator: str, left: Kind, right: Kind, rules: SparkRules) 
     raise NotExactError
 
 
-def _check_zone(time: Kind, rules: SparkRules) -> None:
+def _check_zone(time: ColumnKind, rules: SparkRules) -> None:
     """Days and differences depend on the time zone of the session, unless the time has no zone."""
     if time.family == Family.TIME and not rules.is_utc:
         raise NotExactError
 
 
-def _digits(operator: str, left: Kind, right: Kind) -> tuple[int, int, int]:
+def _digits(operator: str, left: ColumnKind, right: ColumnKind) -> tuple[int, int, int]:
     """The digits of a result, those after the point, and the digits that Spark gives it."""
     if operator == "multiply":
         return left.digits + right.digits + 1, left.scale + right.scale, left.spark_digits + right.spark_digits + 1
@@ -217,7 +217,7 @@ def _digits(operator: str, left: Kind, right: Kind) -> tuple[int, int, int]:
     return digits, scale, max(left.spark_digits - left.scale, right.spark_digits - right.scale) + scale + 1
 
 
-def _as_floats(left: Kind, right: Kind, rules: SparkRules) -> Callable[[Values], Values]:
+def _as_floats(left: ColumnKind, right: ColumnKind, rules: SparkRules) -> Callable[[Values], Values]:
     """Both sides as floats, or as doubles; a decimal only if it is a literal, as Arrow may round others elsewhere."""
     families = {left.family, right.family}
     if any(each.family == Family.DECIMAL and not each.is_literal for each in (left, right)):

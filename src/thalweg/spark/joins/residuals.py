@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 
 from thalweg.spark.joins.kinds import (
     WHOLE,
+    ColumnKind,
     Family,
-    Kind,
     NotExactError,
     SparkRules,
     Values,
@@ -43,7 +43,7 @@ Column = tuple[str, str]  # the name of an input, and of a column
 Evaluate = Callable[[Mapping[Column, pa.Array]], Values]
 INTERVAL_PART = re.compile(r"\s*([-+]?\d+)\s+([a-z]+)", re.IGNORECASE)
 GREATEST_INT, GREATEST_BIGINT = 2**31 - 1, 2**63 - 1
-BOOLEAN = Kind(Family.BOOLEAN)
+BOOLEAN = ColumnKind(Family.BOOLEAN)
 
 
 @dataclass(frozen=True)
@@ -93,10 +93,10 @@ class CandidateTest:
 class Compiler:
     """Makes functions of expressions, from the kinds of their columns."""
 
-    kinds: Mapping[Column, Kind]
+    kinds: Mapping[Column, ColumnKind]
     rules: SparkRules
 
-    def compile(self, expression: Expr) -> tuple[Kind, Evaluate]:
+    def compile(self, expression: Expr) -> tuple[ColumnKind, Evaluate]:
         """The kind of an expression's values, and a function that computes them."""
         from sqlglot import expressions as e
 
@@ -117,7 +117,7 @@ class Compiler:
         kind, value = _literal(expression)
         return kind, lambda _columns: value
 
-    def _compile_in(self, expression: Expr) -> tuple[Kind, Evaluate]:
+    def _compile_in(self, expression: Expr) -> tuple[ColumnKind, Evaluate]:
         """IN casts all its values to one type, which is the same as pair by pair only if they are of one family."""
         from sqlglot import expressions as e
 
@@ -127,7 +127,7 @@ class Compiler:
             raise NotExactError
         return self.compile(e.or_(*(e.EQ(this=expression.this, expression=value) for value in values)))
 
-    def _compile_comparison(self, expression: Expr) -> tuple[Kind, Evaluate] | None:
+    def _compile_comparison(self, expression: Expr) -> tuple[ColumnKind, Evaluate] | None:
         from sqlglot import expressions as e
 
         comparisons: dict[type[Any], Callable[[Values, Values], Values]] = {
@@ -147,7 +147,7 @@ class Compiler:
         cast = comparable(left, right, self.rules)
         return BOOLEAN, lambda columns: compare(cast(first(columns)), cast(second(columns)))
 
-    def _compile_logic(self, expression: Expr) -> tuple[Kind, Evaluate] | None:
+    def _compile_logic(self, expression: Expr) -> tuple[ColumnKind, Evaluate] | None:
         from sqlglot import expressions as e
 
         functions: dict[type[Any], Callable[..., Values]] = {e.And: pc.and_kleene, e.Or: pc.or_kleene, e.Not: pc.invert}
@@ -163,7 +163,7 @@ class Compiler:
             raise NotExactError
         return BOOLEAN, lambda columns: function(*(operand(columns) for _, operand in operands))
 
-    def _compile_arithmetic(self, expression: Expr) -> tuple[Kind, Evaluate] | None:
+    def _compile_arithmetic(self, expression: Expr) -> tuple[ColumnKind, Evaluate] | None:
         from sqlglot import expressions as e
 
         if isinstance(expression, e.Neg) or (isinstance(expression, e.Anonymous) and expression.name.lower() == "abs"):
@@ -181,7 +181,7 @@ class Compiler:
         return kind, lambda columns: compute(first(columns), second(columns))
 
 
-def _check_texts(expression: Expr, left: Kind, right: Kind) -> None:
+def _check_texts(expression: Expr, left: ColumnKind, right: ColumnKind) -> None:
     """Refuse a comparison of a column of text with another type: Spark would cast each text, and fail on some."""
     from thalweg.sql.dialect import readable
 
@@ -195,7 +195,7 @@ def _check_texts(expression: Expr, left: Kind, right: Kind) -> None:
             )
 
 
-def _literal(expression: Expr) -> tuple[Kind, pa.Scalar]:
+def _literal(expression: Expr) -> tuple[ColumnKind, pa.Scalar]:
     """A literal, in the type that Spark gives it."""
     from sqlglot import expressions as e
 
@@ -204,45 +204,47 @@ def _literal(expression: Expr) -> tuple[Kind, pa.Scalar]:
     if isinstance(expression, e.Interval):
         microseconds = _interval(expression)
         is_short = abs(microseconds) < MICROSECONDS["day"]
-        kind = Kind(Family.DURATION, WHOLE.precision, is_literal=True, is_short=is_short)
+        kind = ColumnKind(Family.DURATION, WHOLE.precision, is_literal=True, is_short=is_short)
         return kind, pa.scalar(microseconds, pa.int64())
     if isinstance(expression, e.Cast) and isinstance(expression.this, e.Literal):
         return _typed_literal(expression)
     if not isinstance(expression, e.Literal):
         raise NotExactError
     if expression.is_string:
-        return Kind(Family.TEXT, is_literal=True), pa.scalar(expression.name)
+        return ColumnKind(Family.TEXT, is_literal=True), pa.scalar(expression.name)
     return _number(expression.name)
 
 
-def _number(text: str) -> tuple[Kind, pa.Scalar]:
+def _number(text: str) -> tuple[ColumnKind, pa.Scalar]:
     """A number: whole, a double if it has an exponent, otherwise a decimal with just its digits."""
     if text.isdecimal() and int(text) <= GREATEST_BIGINT:
         digits = 10 if int(text) <= GREATEST_INT else 20
-        return Kind(Family.WHOLE, WHOLE.precision, 0, digits, is_literal=True), pa.scalar(int(text), pa.int64())
+        return ColumnKind(Family.WHOLE, WHOLE.precision, 0, digits, is_literal=True), pa.scalar(int(text), pa.int64())
     if "e" in text.lower():
-        return Kind(Family.DOUBLE, is_literal=True), pa.scalar(float(text))
+        return ColumnKind(Family.DOUBLE, is_literal=True), pa.scalar(float(text))
     value = Decimal(text)
     scale = max(-int(value.as_tuple().exponent), 0)
     digits = max(len(value.as_tuple().digits), scale)
     if digits > 38:  # noqa: PLR2004 - Spark's most
         raise NotExactError
-    return Kind(Family.DECIMAL, digits, scale, digits, is_literal=True), pa.scalar(value, pa.decimal256(digits, scale))
+    return ColumnKind(Family.DECIMAL, digits, scale, digits, is_literal=True), pa.scalar(
+        value, pa.decimal256(digits, scale)
+    )
 
 
-def _typed_literal(expression: Expr) -> tuple[Kind, pa.Scalar]:
+def _typed_literal(expression: Expr) -> tuple[ColumnKind, pa.Scalar]:
     """A literal with its type: 1.5D, 7L, DATE'2024-01-01'."""
     from sqlglot import expressions as e
 
     text, target = expression.this.name, expression.args["to"].this
     if not expression.this.is_string and target == e.DataType.Type.DOUBLE:
-        return Kind(Family.DOUBLE, is_literal=True), pa.scalar(float(text))
+        return ColumnKind(Family.DOUBLE, is_literal=True), pa.scalar(float(text))
     if not expression.this.is_string and target == e.DataType.Type.BIGINT and text.isdecimal():
         kind, value = _number(text)
-        return Kind(kind.family, kind.digits, 0, 20, is_literal=True), value
+        return ColumnKind(kind.family, kind.digits, 0, 20, is_literal=True), value
     if expression.this.is_string and target == e.DataType.Type.DATE and re.fullmatch(r"\d{4}-\d\d-\d\d", text):
         try:
-            return Kind(Family.DATE, is_literal=True), pa.scalar(date.fromisoformat(text), pa.date32())
+            return ColumnKind(Family.DATE, is_literal=True), pa.scalar(date.fromisoformat(text), pa.date32())
         except ValueError:
             raise NotExactError from None
     raise NotExactError

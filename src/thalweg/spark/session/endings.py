@@ -34,11 +34,15 @@ def rounds_with_rows(query: ProgramQuery, panes: Panes, delivered: int | None, l
     return tuple(sorted(found))
 
 
-def rows_in_round(panes: Mapping[int, Pane], number: int, window: RoundWindow, conjunction: str) -> tuple[int, int]:
-    """How many rows of a stream are in a round, and how many of these a conjunction keeps."""
-    begin, end = bounds(number, window)
-    inside = [pane for time, pane in _own_panes(panes, window) if begin < time <= end]
-    return sum(pane.rows for pane in inside), sum(pane.kept.get(conjunction, 0) for pane in inside)
+def rows_in_rounds(panes: Mapping[int, Pane], window: RoundWindow, conjunction: str) -> dict[int, tuple[int, int]]:
+    """How many rows of a stream are in each round, and how many of these a conjunction keeps; in one pass."""
+    found: dict[int, tuple[int, int]] = {}
+    for end, pane in _own_panes(panes, window):
+        kept = pane.kept.get(conjunction, 0)
+        for number in range(first_round(end, window), last_round(end, window) + 1):
+            rows_before, kept_before = found.get(number, (0, 0))
+            found[number] = (rows_before + pane.rows, kept_before + kept)
+    return found
 
 
 def late_rows(query: ProgramQuery, new: Panes, delivered: int | None) -> int:

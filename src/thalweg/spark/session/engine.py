@@ -112,7 +112,7 @@ class SessionEngine:
         self.served: dict[str, ServedQuery] = {}
         self._keys: dict[str, JoinKeys] = {}  # of the queries whose plan depends on join selectivities
         self._credit = 0.0  # seconds that sampling keys may take
-        self._tables = TableViews(catalog.table_frames)
+        self._tables = TableViews(spark, catalog.table_frames)
         self._results = ResultJobs(catalog, self._tables)
         self._program = Program(())
         self._predicates: dict[str, PredicateCounts] = {}  # by the column of a shared call
@@ -240,7 +240,7 @@ class SessionEngine:
                 sizes = self._keys[query.token].table_sizes if query.token in self._keys else {}
                 known = selectivities.get(query.token, {})
                 if numbers:
-                    observed = [round_statistics(query, panes, number, known, sizes) for number in numbers]
+                    observed = round_statistics(query, panes, numbers, known, sizes)
                     endings.append(Ending(query, numbers, plan_of_rounds(scheduler, observed)))
                 position = replace(
                     position, delivered=last, rounds=position.rounds + len(numbers), schedule=scheduler.save()

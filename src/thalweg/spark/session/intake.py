@@ -14,25 +14,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thalweg.spark.filters.conditions import backticked
-from thalweg.spark.filters.predicates.function import function_judge
+from thalweg.spark.filters.worker.judges import Judge, NotJudge
 from thalweg.spark.session.lower import Catalog
 from thalweg.spark.session.panes import Pane, Panes, together
 from thalweg.spark.session.position import WaitingFile
 from thalweg.spark.session.program import Program, SharedCall, SharedCondition
-from thalweg.spark.session.sources import STREAM, TIME, SharedStream, tasks_at_once
+from thalweg.spark.session.sources import STREAM, SharedStream, tasks_at_once
 from thalweg.spark.session.views import Views
+from thalweg.spark.session.waiting import NEVER
 from thalweg.spark.session.worker.shared_predicates import Failed, PredicateCounts
-from thalweg.spark.session.worker.take_in import REPORT, NamedPredicate, StreamIntake, TakeIn
+from thalweg.spark.session.worker.take_in import REPORT, TIME, NamedPredicate, StreamIntake, TakeIn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from thalweg.spark.filters.worker.judges import Judge
-
 UNREAD = 1 << 40  # microseconds: the width of panes of a stream that no query reads
 BITS = 62  # conditions in a whole number
 FIRST_SLOT = 2  # behind stream and time
-NEVER = 1 << 62  # microseconds: later than any event time
 
 Slot = dict[str, str]  # the name of a column of each stream, as it is among the rows of all streams
 
@@ -172,8 +170,8 @@ def _stream_intake(
 def _judge(call: SharedCall, stream: SharedStream, catalog: Catalog, places: Mapping[str, int]) -> Judge:
     """A predicate as a worker runs it, on the columns at these places."""
     predicate = catalog.predicates[call.call.predicate]
-    own = [places[stream.stored_name(name)] for name in call.call.columns]
-    return function_judge(predicate.name, predicate.function, predicate.takes, own, (), negate=call.call.negated)
+    judge = predicate.judge_maker([places[stream.stored_name(name)] for name in call.call.columns], ())
+    return NotJudge(predicate.name, judge) if call.call.negated else judge
 
 
 def _together(reports: Sequence[Mapping[str, Any]], program: Program, folder: str) -> Intake:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from thalweg.charts.plan import Aggregate, Join, MultiJoin, PlanNode, Project, Scan, Select
 from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.session.program import Conjunction, ProgramQuery
-from thalweg.spark.session.sources import TIME, SharedStream, StaticTable, divided_up
+from thalweg.spark.session.sources import SharedStream, StaticTable, divided_up
 from thalweg.spark.session.views import RowViews
+from thalweg.spark.session.worker.take_in import TIME
 from thalweg.sql.query import Input, RoundWindow
 from thalweg.sql.rounds import bounds
 
@@ -194,7 +195,7 @@ class QueryLowering:
             stream = self._catalog.streams[read.source]
             text = input_rows(self._views.rows[read.source], stream, read, self._query.query.window, self._rounds, keep)
         else:
-            text = f"SELECT {', '.join(map(backticked, read.columns))} FROM {self._views.tables[read.source]}"
+            text = f"SELECT {', '.join(map(backticked, read.columns))} FROM {self._views.tables.names[read.source]}"
         own = self._own_conditions(read)
         if not own:
             return f"({text})"

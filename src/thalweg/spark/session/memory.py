@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from thalweg.charts import Weights
 from thalweg.spark.session.branches import Ending
-from thalweg.spark.session.endings import rows_in_round
+from thalweg.spark.session.endings import rows_in_rounds
 from thalweg.spark.session.panes import Panes
 from thalweg.spark.session.position import WaitingFile
 from thalweg.spark.session.program import ProgramQuery
@@ -65,17 +65,15 @@ def row_sizes(files: Sequence[WaitingFile]) -> dict[str, float]:
     return {stream: sizes[stream] / count for stream, count in rows.items() if count}
 
 
-def round_size(query: ProgramQuery, panes: Panes, number: int, sizes: Mapping[str, float]) -> int:
-    """The bytes of the rows that a round of a query holds while it is computed."""
-    if query.is_plain:
-        return 0
-    held = 0.0
-    for each in query.streams:
-        _, kept = rows_in_round(
-            panes.get(each.source, {}), number, query.query.window, query.conjunctions[each.alias].name
-        )
-        held += kept * sizes.get(each.source, 0.0)
-    return int(held)
+def round_sizes(query: ProgramQuery, panes: Panes, sizes: Mapping[str, float]) -> dict[int, int]:
+    """The bytes of the rows that each round of a query holds while it is computed; 0 for rounds without an entry."""
+    held: dict[int, int] = {}
+    for each in () if query.is_plain else query.streams:
+        size = sizes.get(each.source, 0.0)
+        rounds = rows_in_rounds(panes.get(each.source, {}), query.query.window, query.conjunctions[each.alias].name)
+        for number, (_, kept) in rounds.items():
+            held[number] = held.get(number, 0) + int(kept * size)
+    return held
 
 
 def expected_size(query: ProgramQuery, panes: Panes, sizes: Mapping[str, float]) -> float | None:
@@ -109,18 +107,18 @@ def weights_under(weights: Weights, pressure: float) -> Weights:
 
 def jobs_under(cap: int | None, endings: Sequence[Ending], panes: Panes, sizes: Mapping[str, float]) -> Jobs:
     """The endings in as few jobs as the order of queries allows; a round that does not fit alone has a job alone."""
-    jobs: list[list[Ending]] = [[]]
+    jobs: list[list[tuple[Ending, list[int]]]] = [[]]  # endings, and those of their rounds that a job computes
     held = [0]
     for ending in endings:
+        round_size = round_sizes(ending.query, panes, sizes)
         for number in ending.rounds:
-            size = round_size(ending.query, panes, number, sizes)
+            size = round_size.get(number, 0)
             if cap is not None and held[-1] and held[-1] + size > cap:
                 jobs.append([])
                 held.append(0)
             held[-1] += size
-            last = jobs[-1][-1] if jobs[-1] else None
-            if last is not None and last.query is ending.query:
-                jobs[-1][-1] = replace(last, rounds=(*last.rounds, number))
-            else:
-                jobs[-1].append(replace(ending, rounds=(number,)))
-    return Jobs(tuple(tuple(job) for job in jobs if job), tuple(held) if endings else ())
+            if not jobs[-1] or jobs[-1][-1][0] is not ending:
+                jobs[-1].append((ending, []))
+            jobs[-1][-1][1].append(number)
+    listed = [tuple(replace(ending, rounds=tuple(rounds)) for ending, rounds in job) for job in jobs if job]
+    return Jobs(tuple(listed), tuple(held) if endings else ())

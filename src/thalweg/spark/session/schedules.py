@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from thalweg.charts import ByChart, CostModel, PlanCosts, PlanScheduler, TupleRates, Weights
 from thalweg.charts.plan import QueryPlan
 from thalweg.charts.statistics import RoundStatistics
-from thalweg.spark.session.endings import rows_in_round
+from thalweg.spark.session.endings import rows_in_rounds
 from thalweg.spark.session.panes import Panes
 from thalweg.spark.session.program import ProgramQuery
 
@@ -26,20 +26,26 @@ def scheduler_of(
 def round_statistics(
     query: ProgramQuery,
     panes: Panes,
-    number: int,
+    numbers: Sequence[int],
     join_selectivities: Mapping[str, float],
     table_sizes: Mapping[str, float],
-) -> RoundStatistics:
-    """What was observed in a round."""
+) -> list[RoundStatistics]:
+    """What was observed in each of some rounds."""
     window = query.query.window
-    rates, selectivities = {}, {}
-    for each in query.streams:
-        conjunction = query.conjunctions[each.alias]
-        rows, kept = rows_in_round(panes.get(each.source, {}), number, window, conjunction.name)
-        rates[each.alias] = rows / (window.length / MICROSECONDS)
-        if rows:
-            selectivities[each.alias] = kept / rows
-    return RoundStatistics(rates, selectivities, join_selectivities, table_sizes)
+    counted = {
+        each.alias: rows_in_rounds(panes.get(each.source, {}), window, query.conjunctions[each.alias].name)
+        for each in query.streams
+    }
+    found = []
+    for number in numbers:
+        rates, selectivities = {}, {}
+        for alias, rounds in counted.items():
+            rows, kept = rounds.get(number, (0, 0))
+            rates[alias] = rows / (window.length / MICROSECONDS)
+            if rows:
+                selectivities[alias] = kept / rows
+        found.append(RoundStatistics(rates, selectivities, join_selectivities, table_sizes))
+    return found
 
 
 def plan_of_rounds(scheduler: PlanScheduler, statistics: Sequence[RoundStatistics]) -> QueryPlan:

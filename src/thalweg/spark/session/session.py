@@ -264,7 +264,7 @@ class Session:
         from pyspark.sql.types import StructField, StructType, TimestampType
 
         catalog = self._catalog()
-        with views_of_no_rows(compiled, self.spark, TableViews(catalog.table_frames), catalog) as views:
+        with views_of_no_rows(compiled, self.spark, TableViews(self.spark, catalog.table_frames), catalog) as views:
             lowering = QueryLowering(compiled, views, catalog, (0,))
             found = self.spark.sql(lowering.results(compiled.space.candidates[0].root)).schema
         bounds = [StructField(name, TimestampType(), nullable=False) for name in ROUND_COLUMNS]

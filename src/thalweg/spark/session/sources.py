@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from thalweg.spark.filters.catalyst import facts_of
 from thalweg.spark.filters.conditions import backticked
+from thalweg.spark.session.worker.take_in import TIME
 from thalweg.sql.query import Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
-STREAM, TIME = "stream", "time"  # the columns that every row of a session has
+STREAM = "stream"  # the column of the name of a row's stream
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
+import weakref
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import TracebackType
@@ -10,7 +12,8 @@ from typing import TYPE_CHECKING, Self
 
 from thalweg.spark.session.position import WaitingFile
 from thalweg.spark.session.program import Program
-from thalweg.spark.session.sources import TIME, SharedStream
+from thalweg.spark.session.sources import SharedStream
+from thalweg.spark.session.worker.take_in import TIME
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -45,15 +48,22 @@ class Views:
 
 
 class TableViews:
-    """Views of static tables, which all Spark sessions of a driver find."""
+    """Views of static tables, which all Spark sessions of a driver find; removed with this object."""
 
-    def __init__(self, tables: Mapping[str, DataFrame]) -> None:
+    def __init__(self, spark: SparkSession, tables: Mapping[str, DataFrame]) -> None:
         token = uuid.uuid4().hex
-        self.names: dict[str, str] = {}
-        for number, (table, frame) in enumerate(tables.items()):
-            name = f"thalweg_{token}_{number}"
-            frame.createOrReplaceGlobalTempView(name)
-            self.names[table] = f"global_temp.{name}"
+        views = {table: f"thalweg_{token}_{number}" for number, table in enumerate(tables)}
+        self.names = {table: f"global_temp.{view}" for table, view in views.items()}
+        for table, frame in tables.items():
+            frame.createOrReplaceGlobalTempView(views[table])
+        removal = weakref.finalize(self, _drop_global_views, spark, tuple(views.values()))
+        removal.atexit = False  # Spark ends then, and its views with it
+
+
+def _drop_global_views(spark: SparkSession, views: Sequence[str]) -> None:
+    with contextlib.suppress(Exception):  # Spark may have been stopped before, and with it all views
+        for view in views:
+            spark.catalog.dropGlobalTempView(view)
 
 
 class RowViews(Views):
@@ -69,7 +79,7 @@ class RowViews(Views):
         files: Sequence[WaitingFile],
     ) -> None:
         super().__init__(spark)
-        self.tables = tables.names
+        self.tables = tables
         self.count = sum(file.rows for file in files)
         self._program = program
         self._streams = streams

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from thalweg.spark.session.panes import Panes
 from thalweg.spark.session.position import QueryPosition, WaitingFile
 from thalweg.spark.session.program import Program
-from thalweg.spark.session.sources import TIME
+from thalweg.spark.session.worker.take_in import TIME
 from thalweg.sql.rounds import bounds
 
 if TYPE_CHECKING:

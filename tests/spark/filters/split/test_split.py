@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.spark.filters.split.conditions import Tree, trees_of
 
 import thalweg as tw
 
@@ -33,15 +34,7 @@ PARTS = (
     "share(k) >= 2",  # raises where k is 0
     "word(s) <> '1'",
 )
-Tree = Any  # a text, or a connective with the list of its operands
-trees: st.SearchStrategy[Tree] = st.recursive(
-    st.sampled_from(PARTS),
-    lambda inner: st.one_of(
-        st.tuples(st.sampled_from(["and", "or"]), st.lists(inner, min_size=2, max_size=3)),
-        st.tuples(st.just("not"), st.lists(inner, min_size=1, max_size=1)),
-    ),
-    max_leaves=7,
-)
+TREES = trees_of(PARTS, 7)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +98,7 @@ def ids_or_error(frame: DataFrame) -> list[int] | str:
 
 
 @settings(max_examples=6)
-@given(trees, st.booleans())
+@given(TREES, st.booleans())
 def test_rows_and_errors_are_sparks(frame: DataFrame, tree: Tree, as_text: bool) -> None:  # noqa: FBT001
     condition = text_of(tree) if as_text else column_of(tree)
     expected = ids_or_error(frame.where(condition))

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
+from tests.spark.filters.split.conditions import Tree, trees_of
 
 from thalweg.spark.filters.split.text import take_text_apart
 
@@ -21,15 +19,7 @@ PARTS = (
     "a[x OR y]",
     "s RLIKE r'\\' /* and */",
 )
-Tree = Any  # a text, or a connective with the list of its operands
-trees: st.SearchStrategy[Tree] = st.recursive(
-    st.sampled_from(PARTS),
-    lambda inner: st.one_of(
-        st.tuples(st.sampled_from(["and", "or"]), st.lists(inner, min_size=2, max_size=3)),
-        st.tuples(st.just("not"), st.lists(inner, min_size=1, max_size=1)),
-    ),
-    max_leaves=8,
-)
+TREES = trees_of(PARTS, 8)
 
 
 def text_of(tree: Tree) -> str:
@@ -49,7 +39,7 @@ def tree_of(text: str) -> Tree:
     return without_parentheses(text) if found is None else (found[0], [tree_of(operand) for operand in found[1]])
 
 
-@given(trees)
+@given(TREES)
 def test_a_text_is_taken_apart_as_it_was_put_together(tree: Tree) -> None:
     def comparable(tree: Tree) -> Tree:
         return tree.removesuffix(" /* and */") if isinstance(tree, str) else (tree[0], [*map(comparable, tree[1])])

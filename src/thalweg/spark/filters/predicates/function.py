@@ -55,9 +55,14 @@ class FunctionPredicate(Predicate):
         check_pickles(self.name, self.function)
 
     def in_python(self, analysis: Analysis) -> PythonForm:  # noqa: D102
+        return PythonForm(self.on, (), self.judge_maker)
+
+    @property
+    def judge_maker(self) -> Callable[[Sequence[int], Sequence[int]], Judge]:
+        """Makes the judge of the function, on the columns at some places."""
         if self.waiting is not None:
-            return PythonForm(self.on, (), partial(waiting_judge, self.name, self.function, self.waiting))
-        return PythonForm(self.on, (), partial(function_judge, self.name, self.function, self.takes, negate=False))
+            return partial(waiting_judge, self.name, self.function, self.waiting)
+        return partial(function_judge, self.name, self.function, self.takes, negate=False)
 
 
 def check_pickles(name: str, function: Callable[..., Any]) -> None:
