@@ -14,6 +14,7 @@ import pyarrow as pa  # noqa: F401 - for the doctest
 
 from thalweg.spark.filters.forms import PythonForm
 from thalweg.spark.filters.predicates.base import Analysis, Predicate, checked_after, column_names, is_column, is_udf
+from thalweg.spark.filters.worker.distinct_judge import distinct_judge
 from thalweg.spark.filters.worker.judges import FunctionJudge, Judge, NotJudge, Takes
 from thalweg.spark.filters.worker.waiting import Waiting, waiting_judge
 
@@ -62,7 +63,8 @@ class FunctionPredicate(Predicate):
         """Makes the judge of the function, on the columns at some places."""
         if self.waiting is not None:
             return partial(waiting_judge, self.name, self.function, self.waiting)
-        return partial(function_judge, self.name, self.function, self.takes, negate=False)
+        make = partial(function_judge, self.name, self.function, self.takes, negate=False)
+        return partial(distinct_judge, make) if self.deterministic else make
 
 
 def check_pickles(name: str, function: Callable[..., Any]) -> None:

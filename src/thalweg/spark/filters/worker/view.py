@@ -52,6 +52,10 @@ class View:
             return whole.take(pa.array(self._rows))
         return pa.array(numbers[self._rows], whole.type)  # several times faster than Arrow's own
 
+    def kind(self, number: int) -> pa.DataType:
+        """The type of one column."""
+        return self._columns[number].type
+
     def has_null(self, number: int) -> bool:
         """Whether a column has a NULL anywhere in the batch."""
         return bool(self._columns[number].null_count)
