@@ -49,6 +49,26 @@ class RecentMean:
         self._count = MEMORY * self._count + count
 
 
+class UsualTime:
+    """The time that a piece of work usually takes: a process that lost the processor for once does not change it.
+
+    >>> time = UsualTime()
+    >>> for seconds in (9.0, 1.0, 1.0, 50.0, 1.0):
+    ...     time.note(seconds, pieces=1)
+    >>> time.value
+    1.0
+    """
+
+    def __init__(self) -> None:
+        self.value = 0.0  # seconds of a piece; 0 as long as nothing is known
+
+    def note(self, seconds: float, pieces: int) -> None:
+        """Learn from so many pieces together."""
+        each = seconds / max(pieces, 1)
+        is_more = self.value and each > self.value
+        self.value = self.value + (1.0 - MEMORY) * min(each - self.value, self.value) if is_more else each
+
+
 class Repeats:
     """Learns what asking a filter costs, and chooses the cheapest way to ask it.
 
@@ -58,7 +78,7 @@ class Repeats:
 
     >>> repeats = Repeats()
     >>> repeats.note_asked(1000, seconds=5e-3)
-    >>> for batch in range(TRIAL_BATCHES):
+    >>> for batch in range(TRIAL_BATCHES + 1):
     ...     assert repeats.choose(rows=1000) is Way.EACH_NEW_VALUE  # a trial, in which no value returns
     ...     repeats.note_values(rows=1000, values=100, finding=1e-4, returned=0, looking_up=1e-4)
     >>> repeats.choose(rows=1000)
@@ -67,11 +87,12 @@ class Repeats:
 
     def __init__(self) -> None:
         self._asking = RecentMean()  # seconds of a row or value
-        self._finding = RecentMean()  # seconds of a row
-        self._looking_up = RecentMean()  # seconds of a value
+        self._finding = UsualTime()  # of a row
+        self._looking_up = UsualTime()  # of a value
         self._distinct = RecentMean()  # values of a row
         self._returned = RecentMean()  # share of the values
         self._way = Way.EACH_ROW
+        self._is_first = True  # whether no value was looked for yet: the first call of Arrow takes long
         self._trial_left = 0  # batches of the trial
         self._trial_seconds = 0.0  # that the last trial took besides asking
         self._asked_seconds = 0.0  # that asking has taken since then
@@ -97,6 +118,9 @@ class Repeats:
 
         `finding` and `looking_up` are the seconds that it took; to look values up includes to remember new values.
         """
+        if self._is_first:
+            self._is_first = False
+            return
         self._finding.note(finding, rows)
         self._distinct.note(values, rows)
         if returned is not None:
@@ -105,7 +129,7 @@ class Repeats:
         was_trial = self._trial_left > 0
         if was_trial:
             self._trial_left -= 1
-            self._trial_seconds += finding + looking_up
+            self._trial_seconds += self._finding.value * rows + self._looking_up.value * values
         if self._finding.value > PAYS * self._asking.value:  # it cannot pay, however often values repeat
             self._trial_left = 0
         if not self._trial_left:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thalweg.spark.filters.worker import distinct_values as module
-from thalweg.spark.filters.worker.distinct_values import RememberedOutcomes, can_be_found, distinct_values
+from thalweg.spark.filters.worker.distinct_values import RememberedOutcomes, can_be_found, codes_of, distinct_values
 
 COLUMNS = [
     pa.array(["a", "", None, "a", ""]),
@@ -27,7 +27,7 @@ COLUMNS = [
 
 @pytest.mark.parametrize("column", COLUMNS, ids=lambda column: str(column.type))
 def test_values_of_all_types_are_found_and_remembered(column: pa.Array) -> None:
-    found = distinct_values([column])
+    found = distinct_values([codes_of(column)])
     assert found.codes.tolist() == [0, 1, 2, 0, 1]
     assert found.first_rows.tolist() == [0, 1, 2]
     remembered = RememberedOutcomes()
@@ -36,8 +36,8 @@ def test_values_of_all_types_are_found_and_remembered(column: pa.Array) -> None:
 
 
 def test_zeros_of_both_signs_are_two_values() -> None:
-    assert len(distinct_values([pa.array([0.0, -0.0, 0.0])])) == 2
-    assert len(distinct_values([pa.array([0.0, -0.0, 0.0], pa.float32())])) == 2
+    assert len(distinct_values([codes_of(pa.array([0.0, -0.0, 0.0]))])) == 2
+    assert len(distinct_values([codes_of(pa.array([0.0, -0.0, 0.0], pa.float32()))])) == 2
 
 
 @pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.struct({"a": pa.int64()}), pa.map_(pa.string(), pa.int64())])
@@ -47,7 +47,7 @@ def test_values_of_nested_types_cannot_be_found(kind: pa.DataType) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["a", "b", None]), st.booleans()), min_size=1))
 def test_rows_have_the_same_number_if_all_their_values_are_equal(rows: list[tuple[int, str | None, bool]]) -> None:
-    found = distinct_values([pa.array(values) for values in zip(*rows, strict=True)])
+    found = distinct_values([codes_of(pa.array(values)) for values in zip(*rows, strict=True)])
     firsts = [rows.index(row) for row in rows]
     assert found.first_rows[found.codes].tolist() == firsts
     assert len(found) == len(set(rows))

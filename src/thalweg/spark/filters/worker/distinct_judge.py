@@ -62,7 +62,7 @@ class DistinctJudge:
         if way is Way.EACH_ROW:
             return self._ask(view)
         start = self._clock()
-        values = distinct_values([view.column(number) for number in self.columns])
+        values = distinct_values([view.codes(number) for number in self.columns])
         finding = self._clock() - start
         if way is Way.EACH_VALUE:
             verdict = self._ask(view[values.first_rows])

@@ -42,30 +42,31 @@ def can_be_found(kind: pa.DataType) -> bool:
     return not (pa.types.is_nested(kind) or pa.types.is_dictionary(kind) or pa.types.is_null(kind))
 
 
-def distinct_values(columns: Sequence[pa.Array]) -> DistinctValues:
-    """The distinct values of one column, or combinations of the values of several columns.
+def distinct_values(codes: Sequence[Integers]) -> DistinctValues:
+    """The distinct values of one column, or combinations of the values of several, by the codes of the values.
 
-    >>> found = distinct_values([pa.array(["b", "a", "b", None])])
+    >>> found = distinct_values([codes_of(pa.array(["b", "a", "b", None]))])
     >>> found.codes.tolist(), found.first_rows.tolist()
     ([0, 1, 0, 2], [0, 1, 3])
-    >>> len(distinct_values([pa.array([0, 0, 1, 1]), pa.array([0, 1, 0, 0])]))
+    >>> len(distinct_values([np.array([0, 0, 1, 1]), np.array([0, 1, 0, 0])]))
     3
     """
-    codes, count = _codes(columns[0])
-    for column in columns[1:]:
-        others, other_count = _codes(column)
-        codes, count = _codes(pa.array(codes * other_count + others))
-    first_rows = np.empty(count, np.int64)
-    first_rows[codes[::-1]] = np.arange(
-        codes.size - 1, -1, -1
-    )  # of rows with the same value, the first is written last
-    return DistinctValues(codes, first_rows)
+    together = codes[0]
+    for others in codes[1:]:
+        together = codes_of(pa.array(together * (others.max() + 1) + others))
+    is_there = np.zeros(together.max() + 1, np.bool_)
+    is_there[together] = True
+    dense = (np.cumsum(is_there) - 1)[together]
+    first_rows = np.empty(np.count_nonzero(is_there), np.int64)
+    first_rows[dense[::-1]] = np.arange(dense.size - 1, -1, -1)  # of the rows with a value, the first is written last
+    return DistinctValues(dense, first_rows)
 
 
-def _codes(column: pa.Array) -> tuple[Integers, int]:
-    """A number for each value of a column, counted from 0, and how many there are."""
+def codes_of(column: pa.Array) -> Integers:
+    """A number for each value of a column, counted from 0; NULL has a number, too."""
     encoded = _as_bits(column).dictionary_encode(null_encoding="encode")
-    return encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)
+    codes: Integers = encoded.indices.to_numpy().astype(np.int64)
+    return codes
 
 
 def _as_bits(column: pa.Array) -> pa.Array:
