@@ -45,7 +45,7 @@ class FilterOptions:
     """How predicates are to run, as `tw.where`, `tw.stream` and `tw.condition` take it."""
 
     policy: str | Policy | type[Policy] = "a-greedy"
-    drift: str | Detector = "none"
+    drift: str | Detector = "glr"
     route_by: RouteBy = None
     on_error: OnError = "raise"
     quarantine: str | os.PathLike[str] | None = None
