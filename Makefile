@@ -33,11 +33,16 @@ demo: setup java ## See the optimizer at work on Spark
 
 .PHONY: test
 test: setup java ## Run the tests: units, properties, doctests, Spark
-	@sh scripts/run-tests.sh $(BIN)/python "not cluster and not long and not lab" $(PYTEST_ARGS)
+	@sh scripts/run-tests.sh $(BIN)/python "not browser and not cluster and not long and not lab" $(PYTEST_ARGS)
 
 .PHONY: test-lab
 test-lab: setup java ## Run the tests of the lab: experiments, benchmarks and the demonstration
 	@sh scripts/run-tests.sh $(BIN)/python "lab and not cluster and not long" $(PYTEST_ARGS)
+
+.PHONY: test-browser
+test-browser: setup java ## Open the live page in a browser, with queries on Spark; pictures go to build/screenshots
+	@sh scripts/ensure-browser.sh build/axe-core
+	@$(BIN)/python -m pytest -m browser $(PYTEST_ARGS)
 
 .PHONY: test-long
 test-long: setup java ## Compare random queries with an independent engine for some minutes; others each time
