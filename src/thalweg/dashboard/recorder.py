@@ -7,6 +7,7 @@ never takes more than a small share of the time. Every micro-batch is told in ad
 from __future__ import annotations
 
 import atexit
+import contextlib
 import logging
 import os
 import sys
@@ -87,7 +88,8 @@ class Recorder:
             self._thread.join()
         self.look(everything=True)
         if self._metrics is not None:
-            self._guarded("the listener", self._metrics.close)
+            with contextlib.suppress(Exception):  # Spark may have been stopped; errors of ours were logged as they came
+                self._metrics.close()
         with self._lock:
             for recorded in self._recorded.values():
                 recorded.events.close()
