@@ -9,6 +9,7 @@ from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from thalweg.dashboard.history import RunHistory
 from thalweg.dashboard.measures import SERIES, evaluations_of
@@ -61,15 +62,11 @@ def exposition(store: EventStore) -> bytes:
     return generate_latest(registry)
 
 
-class _Collector:
+class _Collector(Collector):
     """Makes metrics of the histories of runs."""
 
     def __init__(self, store: EventStore) -> None:
         self._store = store
-
-    def describe(self) -> list[Metric]:
-        """Nothing: the metrics are known when they are collected."""
-        return []
 
     def collect(self) -> Iterator[Metric]:
         """All metrics that have a value."""

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +102,7 @@ class Recorder:
             if not self._only or run.key in self._only:
                 recorded = self._recorded_of(run)
                 if not recorded.has_ended and (everything or recorded.look_at <= self._clock()):
-                    self._guarded(f"run {run.key}", lambda run=run: self._write(run, run.describe()))
+                    self._guarded(f"run {run.key}", partial(self._write_now, run))
 
     def progress(self, told: dict[str, Any]) -> None:
         """A micro-batch is done: write the descriptions that came with it."""
@@ -132,6 +133,9 @@ class Recorder:
                 about = {"kind": run.kind, "key": run.key, "program": program, "process": os.getpid()}
                 recorded = self._recorded[run.key] = _Recorded(run, EventLog(self.folder, about), {})
             return recorded
+
+    def _write_now(self, run: runs.Run) -> None:
+        self._write(run, run.describe())
 
     def _write(self, run: runs.Run, description: dict[str, Any]) -> None:
         recorded, now = self._recorded_of(run), self._clock()
