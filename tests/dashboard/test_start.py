@@ -62,3 +62,12 @@ def test_a_program_may_write_events_alone(folder: Path) -> None:
         assert page.url is None
         assert repr(page) == f"Dashboard(events in {folder})"
     assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_second_call_returns_the_page_that_there_is(folder: Path) -> None:
+    first = dashboard(folder=folder, port=0)
+    assert dashboard(folder=folder, port=0) is first
+    first.close()
+    second = dashboard(folder=folder, port=0)
+    assert second is not first
+    second.close()

@@ -23,6 +23,10 @@ START_SECONDS = 20.0  # that the server may take to start
 CLOSE_SECONDS = 2  # that open pages are given when the server closes
 
 
+_lock = threading.Lock()
+_open: dict[tuple[Any, ...], Dashboard] = {}  # by the arguments of `dashboard`
+
+
 class NoServerError(RuntimeError):
     """The page's server cannot be started."""
 
@@ -33,16 +37,17 @@ class Dashboard:
     `url` is its address, with the token if it needs one; None if this program only writes events. `close` ends both.
     """
 
-    def __init__(self, server: PageServer | None, recorder: Recorder | None, folder: Path) -> None:
+    def __init__(self, server: PageServer | None, recorder: Recorder, folder: Path) -> None:
         self.url = None if server is None else server.url
         self.folder = folder
+        self.is_closed = False
         self._server = server
         self._recorder = recorder
 
     def close(self) -> None:
         """Stop writing events, and stop serving the page."""
-        if self._recorder is not None:
-            self._recorder.close()
+        self.is_closed = True
+        self._recorder.close()
         if self._server is not None:
             self._server.close()
 
@@ -68,7 +73,8 @@ def dashboard(
     """Show what the queries of this program do, live, on a page in the browser.
 
     Needs ``pip install "thalweg[dashboard]"``. The page shows the runs of all programs of this user that call this
-    function, also after they have ended: events are kept for a week.
+    function, also after they have ended: events are kept for a week. A second call with the same arguments, as when the
+    cell of a notebook runs again, returns the page that there is.
 
     Parameters
     ----------
@@ -97,11 +103,17 @@ def dashboard(
 
     keys = [key for each in shown for key in _keys_of(each)]
     chosen = default_folder() if folder is None else Path(folder).expanduser()
-    make_private_folder(chosen)
-    server = PageServer(chosen, host, port, Access.to(host, token, names)) if serve else None
-    recorder = Recorder(chosen, keys)
-    recorder.start()
-    return Dashboard(server, recorder, chosen)
+    arguments = (tuple(keys), host, port, token, tuple(names), chosen, serve)
+    with _lock:
+        opened = _open.get(arguments)
+        if opened is not None and not opened.is_closed:
+            return opened
+        make_private_folder(chosen)
+        server = PageServer(chosen, host, port, Access.to(host, token, names)) if serve else None
+        recorder = Recorder(chosen, keys)
+        recorder.start()
+        _open[arguments] = Dashboard(server, recorder, chosen)
+        return _open[arguments]
 
 
 def serve_page(
