@@ -25,13 +25,13 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 @dataclass(frozen=True)
-class Answer:
+class PageAnswer:
     status: int
     headers: Mapping[str, str]
     text: str
 
 
-def ask(server: PageServer, path: str, headers: Mapping[str, str] | None = None, method: str = "GET") -> Answer:
+def ask(server: PageServer, path: str, headers: Mapping[str, str] | None = None, method: str = "GET") -> PageAnswer:
     """Ask a server, with the headers as they are given: also those that a browser would never send."""
     place = urlsplit(server.url)
     connection = http.client.HTTPConnection("127.0.0.1", place.port or 0, timeout=30)
@@ -42,7 +42,7 @@ def ask(server: PageServer, path: str, headers: Mapping[str, str] | None = None,
     answer = connection.getresponse()
     text = "" if answer.getheader("content-type", "").startswith("text/event-stream") else answer.read().decode()
     connection.close()
-    return Answer(answer.status, {name.lower(): value for name, value in answer.getheaders()}, text)
+    return PageAnswer(answer.status, {name.lower(): value for name, value in answer.getheaders()}, text)
 
 
 @pytest.fixture(scope="module")
