@@ -7,7 +7,7 @@ STAMP := $(VENV)/.thalweg-setup
 # More arguments for pytest, say "-k name".
 PYTEST_ARGS ?=
 # The tests that need nothing but Spark, and no minutes each.
-QUICK := not cluster and not long and not chaos and not delta and not kafka
+QUICK := not cluster and not long and not chaos and not delta and not kafka and not soak
 # The versions of PySpark that `test-versions` runs on, each in a virtualenv of its own; for Kafka and Delta Lake, the newest
 # version that both have jars for. PYTHON=python3.13 makes virtualenvs of that Python.
 SPARK_VERSIONS ?= 4.1.4 4.2.0 4.3.0
@@ -81,11 +81,15 @@ test-versions: java ## Run tests on each supported version of PySpark: those in 
 
 .PHONY: fuzz
 fuzz: setup ## Give hostile inputs to everything that reads any: COUNT=10000 for each test
-	@THALWEG_FUZZ_INPUTS=$(COUNT) $(BIN)/python -m pytest -q -p no:timeout tests/fuzz $(PYTEST_ARGS)
+	@THALWEG_FUZZ_INPUTS=$(COUNT) $(BIN)/python -m pytest -q --timeout=0 tests/fuzz $(PYTEST_ARGS)
 
 .PHONY: chaos
 chaos: setup java ## Kill and break things at random points, for SECONDS=600 or so, from SEED=0 on
 	@THALWEG_CHAOS_SECONDS=$(SECONDS) THALWEG_CHAOS_SEED=$(SEED) $(BIN)/python -m pytest -m chaos tests/chaos $(PYTEST_ARGS)
+
+.PHONY: soak
+soak: setup java ## Run queries for SECONDS=600, and see that what their processes hold does not grow
+	@THALWEG_SOAK_SECONDS=$(SECONDS) $(BIN)/python -m pytest -m soak tests/soak $(PYTEST_ARGS)
 
 .PHONY: lint
 lint: setup ## Check style, formatting, types and the import contracts

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -83,9 +84,9 @@ def test_the_driver_between_the_commit_of_the_state_and_that_of_the_sink(
 ) -> None:
     def is_between(folder: Path, _moment: float) -> bool:
         state = folder / "checkpoint" / "state" / "0"
-        versions = [path.name.partition(".")[0] for path in state.glob("*/*") if path.name[0].isdigit()]
+        versions = [int(found[0]) for path in state.glob("*/*") if (found := re.match(r"\d+", path.name))]
         done = joins.numbered_files(folder, "commits")
-        return done >= 1 and max(map(int, versions), default=0) > done  # version n+1 is the state after batch n
+        return done >= 1 and max(versions, default=0) > done  # version n+1 is the state after micro-batch n
 
     kill_the_driver("driver between commits", tmp_path, environment, is_between)
 
@@ -125,7 +126,7 @@ def python_workers(driver: int) -> list[int]:
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             is_worker = b"pyspark.daemon" in path.read_bytes()
-            if is_worker and os.getpgid(int(path.parent.name)) == driver:
+            if is_worker and os.getsid(int(path.parent.name)) == driver:
                 found.append(int(path.parent.name))
         except OSError:
             continue

@@ -16,7 +16,7 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-INPUTS = int(os.environ.get("THALWEG_FUZZ_INPUTS", "40"))
+INPUTS = int(os.environ.get("THALWEG_FUZZ_INPUTS", "15"))
 MOST_CHANGES = 6
 
 fuzzed = settings(max_examples=INPUTS, deadline=None, suppress_health_check=list(HealthCheck))

@@ -43,9 +43,13 @@ class StateFolder:
         if self._is_local:
             make_private_folder(self._local)
             scratch_file = self._local / scratch_name
-            scratch_file.touch(mode=OWNER_FILE)
-            scratch_file.write_bytes(content)
-            scratch_file.replace(self._local / name)
+            try:
+                scratch_file.touch(mode=OWNER_FILE)
+                scratch_file.write_bytes(content)
+                scratch_file.replace(self._local / name)
+            except OSError:  # the disk may be full
+                scratch_file.unlink(missing_ok=True)
+                raise
             return
         system, path = self._system()
         system.create_dir(path, recursive=True)
