@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.delta
 
 JARS = Path(__file__).parent.parent.parent / ".jars" / "delta"
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.streaming.stateStore.providerClass": (
@@ -30,7 +30,7 @@ SETTINGS = {
 
 @tw.predicate(on="v", takes="numpy")
 def is_odd(v: np.ndarray) -> np.ndarray:
-    return v % 2 == 1
+    return v % 2 > 0
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def delta_spark() -> Iterator[SparkSession]:
     if not JARS.is_dir():
         pytest.skip("the jars of Delta Lake are not here: make test-delta")
     jars = ",".join(str(jar) for jar in sorted(JARS.glob("*.jar")))
-    session = local_session("delta-tests", **SETTINGS, **{"spark.jars": jars})
+    session = local_session("delta-tests", **SETTINGS | {"spark.jars": jars})
     yield session
     session.stop()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,7 +26,7 @@ SCHEMA = "id long, k long, v long, ts timestamp"
 
 @tw.predicate(on="v", takes="numpy")
 def is_odd(v: np.ndarray) -> np.ndarray:
-    return v % 2 == 1
+    return v % 2 > 0
 
 
 def start(spark: SparkSession, server: str, folder: str) -> list[StreamingQuery]:
@@ -69,10 +69,8 @@ def start(spark: SparkSession, server: str, folder: str) -> list[StreamingQuery]
 
 
 def main(server: str, folder: str, jars: str) -> None:
-    spark = local_session(
-        "pipelines",
-        **{"spark.jars": jars, "spark.sql.streaming.stateStore.providerClass": ROCKS},
-    )
+    settings: dict[str, Any] = {"spark.jars": jars, "spark.sql.streaming.stateStore.providerClass": ROCKS}
+    spark = local_session("pipelines", **settings)
     for query in start(spark, server, folder):
         query.awaitTermination()
         print(json.dumps({"batches": len(query.recentProgress)}))  # noqa: T201 - for the log of the test

@@ -64,7 +64,8 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
 def kafka_spark(connector: str) -> Iterator[SparkSession]:
     from thalweg.spark.start import local_session
 
-    session = local_session("kafka-tests", **{"spark.jars": connector})
+    settings: dict[str, Any] = {"spark.jars": connector}
+    session = local_session("kafka-tests", **settings)
     yield session
     session.stop()
 
