@@ -32,7 +32,7 @@ class Waiting:
     def __post_init__(self) -> None:
         if type(self.concurrency) is not int or self.concurrency < 1:
             raise ValueError(f"concurrency= is a number of rows, 1 or more, not {self.concurrency!r}")
-        if self.timeout is not None and not self.timeout > 0:
+        if self.timeout is not None and (type(self.timeout) not in {int, float} or not self.timeout > 0):
             raise ValueError(f"timeout= is a number of seconds above 0, not {self.timeout!r}")
         if type(self.retries) is not int or self.retries < 0:
             raise ValueError(f"retries= is how often to ask again, 0 or more, not {self.retries!r}")
