@@ -34,6 +34,7 @@ from thalweg.spark.joins.plan import (
     suggest_settings,
 )
 from thalweg.spark.joins.query import Output, build_query, check_output, choose_casts
+from thalweg.spark.joins.ranges import narrow_windows
 from thalweg.spark.joins.spark_conditions import divide_residuals
 from thalweg.spark.joins.text import microseconds, parse_select
 
@@ -124,16 +125,19 @@ def join(
     inputs = check_inputs(streams, windows, event_time)
     late_folder = check_late(late)
     columns = {each.name: each.frame.columns for each in inputs}
+    spark = inputs[0].frame.sparkSession
+    is_streaming = any(each.frame.isStreaming for each in inputs)
+    parsed = parse_on(on, columns)
+    if is_streaming and output == "append":  # a changelog says when results leave the windows that the user knows
+        inputs = narrow_windows(inputs, parsed, spark.conf.get("spark.sql.session.timeZone") or "")
     join_type = choose_join_type(how, inputs)
-    condition = keep_preserved_rows(parse_on(on, columns), join_type)
+    condition = keep_preserved_rows(parsed, join_type)
     selected = parse_select(select, columns, shown_inputs(join_type, columns))
     check_output(output, selected)
     result_time = choose_result_time(event_time_of, inputs, selected, join_type)
     find(planner, PLANNERS, "planner")
     find(policy, POLICIES, "policy")
     find(drift, DETECTORS, "detector")
-    spark = inputs[0].frame.sparkSession
-    is_streaming = any(each.frame.isStreaming for each in inputs)
     if is_streaming:
         check_spark(spark)
 

@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
-from thalweg.mjoin import BEGINNING, Cell, Statistics, Step
+from thalweg.mjoin import BEGINNING, Cell, JoinQuery, Statistics, Step, TimeWindow
 from thalweg.mjoin.catch_up import catch_up
 from thalweg.mjoin.layouts import PLAIN
 from thalweg.mjoin.marks import counted_here, unmarked
@@ -312,7 +312,7 @@ class JoinProcessor(StatefulProcessor):
         value = self._value.get()
         before = LedgerState.from_bytes(bytes(value[0])) if value else LedgerState(reports[0].layout, {})
         for report in reports:
-            _check_layout(before.layout, report.layout)
+            _check_layout(before.layout, report.layout, self.spec.plan.query)
         counts = sum_counts(
             [
                 {"without_key_or_time": before.without_key_or_time},
@@ -354,16 +354,27 @@ class JoinProcessor(StatefulProcessor):
         )
 
 
-def _check_layout(before: str, now: str) -> None:
+def _check_layout(before: str, now: str, query: JoinQuery) -> None:
     """Refuse another layout than that of the state, as far as an earlier version has written it down."""
     values_before, values = json.loads(before), json.loads(now)
     changed = [name for name, value in values_before.items() if value != values.get(name)]
+    if changed == ["windows"] and query.may_shorten_windows and _are_within(query, values_before["windows"]):
+        return
     if changed:
         said = "; ".join(f"{name} were {values_before[name]} and would be {values.get(name)}" for name in changed)
         raise SavedStateError(
             f"the checkpoint holds the state of another join: {said}. Write the same cells=, rates=, on=, windows= and "
             f"output= as before, or start with a new checkpoint"
         )
+
+
+def _are_within(query: JoinQuery, windows: Mapping[str, str]) -> bool:
+    """Whether the windows of the query are as before, or shorter."""
+    return all(
+        str(each.window) == windows[each.name]
+        or (isinstance(each.window, TimeWindow) and each.window.is_within(windows[each.name]))
+        for each in query.inputs
+    )
 
 
 def _timer(state: CellState) -> int:

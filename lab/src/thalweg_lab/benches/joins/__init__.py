@@ -14,7 +14,22 @@ NAME = "joins"
 SUMMARY = (
     "tw.join against Spark's own chained stream-stream joins, the best fixed orders and orders that know each change"
 )
-SCENARIOS = ("common-key", "chain", "cycle", "amplifying", "drift", "growth", "ablation", "skew", "overload")
+SCENARIOS = (
+    "common-key",
+    "chain",
+    "cycle",
+    "amplifying",
+    "two-way",
+    "two-way-outer",
+    "small",
+    "skewed",
+    "drift",
+    "drift-hub-first",
+    "growth",
+    "ablation",
+    "skew",
+    "overload",
+)
 
 
 def run(scenario: str | None, progress: Progress) -> list[Result]:
