@@ -72,15 +72,15 @@ def test_needed_windows_keep_every_result_and_no_row_longer(
             assert max(ages[name]) == window - 1
 
 
-def test_rows_leave_the_state_by_the_range(spark: SparkSession, tmp_path: Path) -> None:
+def test_rows_leave_the_state_by_the_range(rocks: SparkSession, tmp_path: Path) -> None:
     batches = harness.made("AB", 3, 40)
     harness.write(batches, tmp_path)
     on = "A.k = B.k AND B.ts BETWEEN A.ts AND A.ts + INTERVAL 5 SECONDS"
-    streams = {name: harness.stream(spark, tmp_path, name) for name in "AB"}
+    streams = {name: harness.stream(rocks, tmp_path, name) for name in "AB"}
     joined = tw.join(streams, on, {"A": None, "B": "1 hour"}, "ts", delay="5 seconds", select=["A.v", "B.v"])
     query = harness.run(joined, tmp_path)
     description = tw.explain(query).to_dict()["joins"][0]
     assert [each["window"] for each in description["inputs"].values()] == ["0:00:05.000001", "0:00:00.000001"]
     assert all(each["rows_in_state"] < 100 for each in description["inputs"].values())
-    rows = spark.read.parquet(str(tmp_path / "out")).collect()
+    rows = rocks.read.parquet(str(tmp_path / "out")).collect()
     assert harness.given(rows, "AB") == harness.answer(batches, on, {"A": 10**6, "B": 3600})

@@ -35,6 +35,7 @@ from thalweg.spark.joins.cell_owner import CELL_OWNER, CellId, OwnedCell
 from thalweg.spark.joins.idle import StreamTime
 from thalweg.spark.joins.messages import LEDGER, Message, MessageKind, TaskReport
 from thalweg.spark.joins.packing import task_property
+from thalweg.spark.joins.results import as_frame
 from thalweg.spark.joins.spec import JoinSpec, WindowTooLargeError, sum_counts
 from thalweg.spark.joins.splitting import SplittingRecord
 from thalweg.spark.joins.state import CellState, LedgerState, StoredSegment
@@ -229,13 +230,21 @@ class JoinProcessor(StatefulProcessor):
         for part in owned.cell.parts(arrivals, _microseconds(watermark)):
             progress.seconds["join"] += time.perf_counter() - start
             if part.results.num_rows:
-                yield _frame(pack(part.results))
+                yield self._frame(part.results)
             start = time.perf_counter()
             self._write_segments(owned, part)
             progress.seconds["write"] += time.perf_counter() - start
             self._count_late_rows(cell, part, progress)
             start, progress.statistics = time.perf_counter(), part.statistics
         self._count_rows(cell, arrivals, progress)
+
+    def _frame(self, results: pa.RecordBatch) -> pd.DataFrame:
+        """Results as Spark takes them."""
+        import pandas as pd
+
+        if self.spec.shown is not None:
+            return as_frame(results, self.spec.shown)
+        return pd.DataFrame({"payload": [pack(results)]})
 
     def _write_segments(self, owned: OwnedCell, step: Step) -> None:
         for number in step.removed:
@@ -385,12 +394,6 @@ def _timer(state: CellState) -> int:
 def _microseconds(watermark: int) -> int:
     """A watermark in the unit of cells; Spark says 0 as long as there is none."""
     return watermark * MICROSECONDS if watermark > 0 else BEGINNING
-
-
-def _frame(payload: bytes) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame({"payload": [payload]})
 
 
 def _file_name(cell: int) -> str:
