@@ -46,7 +46,7 @@ def test_fixed_orders_and_adaptive_ones_agree() -> None:
 
 ON_SPARK: dict[str, tuple[dict[str, Any], list[str]]] = {
     "cycle": ({"rows": 200, "batches": 1}, [">= 10", "0.95 to 1.05"]),
-    "two-way-outer": ({"rows": 100, "batches": 2, "rounds": 1}, [">= 2.5", "0.95 to 1.05"]),
+    "two-way-outer": ({"rows": 100, "batches": 2}, [">= 2.5", "0.95 to 1.05"]),
     "small": ({"rows": [10], "numbers_of_streams": [2], "batches": 1, "rounds": 1}, ["<= 0.8", "0.95 to 1.05"]),
     "skewed": ({"rows": 200, "batches": 1, "balance_batches": 1}, [">= 8", "0.95 to 1.05", "<= 1.5"]),
 }

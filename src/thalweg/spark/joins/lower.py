@@ -64,15 +64,14 @@ def lower(
 ) -> DataFrame:
     """The DataFrame of the result."""
     shape = choose_shape(plan.query, inputs)
-    messages = _packed(plan, frames)
     if not plan.is_streaming:
-        results = _joined_at_once(plan, messages, tables, shape)
-    elif shape.is_flat:
-        results = shape.named(_joined(messages, JoinSpec(plan, tables, shape.arrow), shape.given()))
-    else:
+        return _filtered(plan, _joined_at_once(plan, _packed(plan, frames), tables, shape))
+    with own_workers(inputs[0].frame.sparkSession, plan.key):
+        messages = _packed(plan, frames)
+        if shape.is_flat:
+            return _filtered(plan, shape.named(_joined(messages, JoinSpec(plan, tables, shape.arrow), shape.given())))
         packed = _joined(messages, JoinSpec(plan, tables), PAYLOAD)
-        results = packed.mapInArrow(unpacker(shape.arrow, plan.key), shape.spark)
-    return _filtered(plan, results)
+    return _filtered(plan, packed.mapInArrow(unpacker(shape.arrow, plan.key), shape.spark))
 
 
 def _prepared(source: JoinInput, layout: Layout, casts: Mapping[tuple[str, str], str]) -> DataFrame:
@@ -99,11 +98,10 @@ def _packed(plan: JoinPlan, frames: Mapping[str, DataFrame]) -> DataFrame:
 
 
 def _joined(messages: DataFrame, spec: JoinSpec, results: StructType | str) -> DataFrame:
-    """The results of all cells of a streaming query."""
+    """The results of all cells of a streaming query, as columns or packed."""
     from thalweg.spark.joins.operator import JoinProcessor
 
-    with own_workers(messages.sparkSession, spec.plan.key):
-        return messages.groupBy("cell").transformWithStateInPandas(JoinProcessor(spec), results, "Append", "EventTime")
+    return messages.groupBy("cell").transformWithStateInPandas(JoinProcessor(spec), results, "Append", "EventTime")
 
 
 def _joined_at_once(plan: JoinPlan, messages: DataFrame, tables: Mapping[str, bytes], shape: ResultShape) -> DataFrame:
@@ -131,7 +129,8 @@ def _filtered(plan: JoinPlan, results: DataFrame) -> DataFrame:
 def own_workers(spark: SparkSession, key: str) -> Iterator[None]:
     """Functions made within get worker processes of their own, so that the cells these keep are found again.
 
-    Spark reuses a worker for any function with the same environment. Connect has no way to say this.
+    Spark reuses a worker for any function with the same environment. Functions that pack rows share the workers of the
+    operator, which have loaded all modules by then. Connect has no way to say this.
     """
     try:
         environment = spark.sparkContext.environment

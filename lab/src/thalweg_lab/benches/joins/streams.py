@@ -54,11 +54,10 @@ def against_spark(
     counts: tuple[int, int],
     target: float,
     about: dict[str, Any] | None = None,
-    rounds: int = 1,
 ) -> list[Result]:
     """`tw.join` and Spark's own joins in turns, after an untimed run of either on few rows; and the control.
 
-    Spark's chains of joins take so long that one round says enough; the control has several.
+    Spark's joins take so long that one round says enough; the control has several.
     """
     rows, batches = counts
     small, workload = make_workload(max(rows // WARM_UP, 1), 1), make_workload(rows, batches)
@@ -72,7 +71,7 @@ def against_spark(
     with files(workload) as folder:
         contenders = contenders_of(spark, folder, workload)
         contenders[THALWEG]()  # the machine is not warm yet
-        found = race(scenario, contenders, rounds, part_of(tick, 0, 2), note)
+        found = race(scenario, contenders, 1, part_of(tick, 0, 2), note)
         again = {name: partial(run, spark, folder, workload, thalweg_join, about) for name in (THALWEG, AGAIN)}
         control = race(scenario, again, CONTROL_ROUNDS, part_of(tick, 1, 2), note)
     return [found.faster(SPARK, target), control.control()]

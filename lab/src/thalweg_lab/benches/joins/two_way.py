@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 NAME = "two-way"
 STREAMS = ("A", "B")
-ROWS, WINDOW, BATCHES, ROUNDS = 100_000, 10, 10, 3
+ROWS, WINDOW, BATCHES = 100_000, 10, 10
 TARGET = 2.5
 
 
@@ -25,8 +25,6 @@ def make_workload(rows: int, batches: int, how: str = "inner") -> JoinWorkload:
     return JoinWorkload(on=on, window=WINDOW, batches=random_batches(streams, batches, FILL), how=how)
 
 
-def measure(
-    spark: SparkSession, tick: Tick, *, rows: int = ROWS, batches: int = BATCHES, rounds: int = ROUNDS
-) -> list[Result]:
+def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, batches: int = BATCHES) -> list[Result]:
     """Throughput with full windows, against Spark with its default state store."""
-    return against_spark(spark, tick, NAME, make_workload, (rows, batches), TARGET, rounds=rounds)
+    return against_spark(spark, tick, NAME, make_workload, (rows, batches), TARGET)
