@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 from thalweg.drift import DETECTORS
 from thalweg.joinorder import PLANNERS
+from thalweg.mjoin.layouts import PLAIN
 from thalweg.ordering import POLICIES
 from thalweg.registry import find
 from thalweg.spark import runs
 from thalweg.spark.folder import folder_for
+from thalweg.spark.joins.batch_skew import find_heavy_values
 from thalweg.spark.joins.condition import parse_on
 from thalweg.spark.joins.event_time import LATEST_TIME, MILLISECOND, choose_result_time
 from thalweg.spark.joins.explain import JoinRun
@@ -167,6 +169,7 @@ def join(
         is_streaming=is_streaming,
         is_shared=state is not None or is_local(spark),
     )
+    layouts, findings = (PLAIN, ()) if is_streaming else find_heavy_values(frames, layout)
     plan = JoinPlan(
         key=key,
         layout=layout,
@@ -179,7 +182,8 @@ def join(
         is_streaming=is_streaming,
         idle_rule=idle_rule,
         splitting=splitting,
-        notes=(*suggest_settings(spark, layout.shares.cells, is_streaming=is_streaming), *notes),
+        layouts=layouts,
+        notes=(*suggest_settings(spark, layout.shares.cells, is_streaming=is_streaming), *notes, *findings),
     )
 
     # The run.

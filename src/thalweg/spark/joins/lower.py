@@ -90,7 +90,9 @@ def _packed(plan: JoinPlan, frames: Mapping[str, DataFrame]) -> DataFrame:
     """The messages of all inputs that are not sent with the query."""
     tells_times = plan.idle_rule is not None
     packed = [
-        frame.mapInArrow(packer(plan.layout, name, plan.key, plan.splitting, tells_times=tells_times), MESSAGES)
+        frame.mapInArrow(
+            packer(plan.layout, name, plan.key, plan.splitting, layouts=plan.layouts, tells_times=tells_times), MESSAGES
+        )
         for name, frame in frames.items()
         if name not in plan.tables
     ]

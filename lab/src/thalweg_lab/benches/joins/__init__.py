@@ -1,7 +1,11 @@
-"""Benchmarks of `tw.join`, one scenario a file: against Spark's chained joins, fixed orders and a clairvoyant."""
+"""Benchmarks of `tw.join`, one scenario a file: against Spark's chained joins, fixed orders and a clairvoyant.
+
+The scenario peers needs Apache Flink, and is left out of all scenarios where `FLINK_PYTHON` names no interpreter.
+"""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from thalweg_lab.benches.on_spark import run_scenarios
@@ -11,6 +15,7 @@ if TYPE_CHECKING:
     from thalweg_lab.benches import Progress
 
 NAME = "joins"
+FLINK_PYTHON = "THALWEG_FLINK_PYTHON"  # the environment variable that names an interpreter with apache-flink
 SUMMARY = (
     "tw.join against Spark's own chained stream-stream joins, the best fixed orders and orders that know each change"
 )
@@ -29,6 +34,8 @@ SCENARIOS = (
     "ablation",
     "skew",
     "overload",
+    "profile",
+    "peers",
 )
 
 
@@ -40,4 +47,6 @@ def run(scenario: str | None, progress: Progress) -> list[Result]:
         "spark.sql.shuffle.partitions": 2,
         "spark.sql.session.timeZone": "UTC",
     }
-    return run_scenarios(__name__, (scenario,) if scenario else SCENARIOS, progress, settings)
+    has_flink = FLINK_PYTHON in os.environ
+    every = tuple(name for name in SCENARIOS if name != "peers" or has_flink)
+    return run_scenarios(__name__, (scenario,) if scenario else every, progress, settings)

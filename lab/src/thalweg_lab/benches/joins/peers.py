@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from thalweg_lab.benches.filters.race import Measurement, Tick
-from thalweg_lab.benches.joins import flink_join
+from thalweg_lab.benches.joins import FLINK_PYTHON, flink_join
 from thalweg_lab.benches.joins.streams import files, run, thalweg_join
 from thalweg_lab.benches.joins.work import JoinWorkload
 from thalweg_lab.results import Result, at_least
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NAME = "peers"
-FLINK_PYTHON = "THALWEG_FLINK_PYTHON"  # the environment variable that names the interpreter with apache-flink
 TARGETS = {"common-key": 10.0, "chain": 5.0}  # times as fast as Flink
 ROWS, BATCHES = 20_000, 10  # rows a stream and batch
 SECONDS = 900
