@@ -15,8 +15,8 @@ from thalweg_lab.benches.joins import (
     chain,
     common_key,
     cycle,
+    micro_batch,
     peers,
-    profile,
     skewed,
     small,
     streams,
@@ -88,8 +88,8 @@ def test_flink_is_asked_for_the_same_join(spark: SparkSession, monkeypatch: pyte
 
 
 def test_the_profile_of_a_micro_batch(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(profile, "SCENARIOS", (two_way,))
-    results = profile.measure(spark, lambda _done, _total: None, rows=50, batches=2)
+    monkeypatch.setattr(micro_batch, "SCENARIOS", (two_way,))
+    results = micro_batch.measure(spark, lambda _done, _total: None, rows=50, batches=2)
     assert len({result.measure for result in results}) == len(results) == 11
     assert all(isinstance(result.value, int) for result in results)
 

@@ -35,7 +35,7 @@ SCENARIOS = (
     "ablation",
     "skew",
     "overload",
-    "profile",
+    "micro-batch",
     "kills",
     "peers",
 )

@@ -37,7 +37,7 @@ ROWS, BATCHES = 200, 40  # of a query; rows of each stream and micro-batch
 KINDS = ("driver", "Python worker")
 LATEST = 4.0  # seconds after the next commit, before which a kill comes
 SECONDS = 300.0  # that a query may take between two commits
-PROGRAM = Path(__file__).with_name("killed_join.py")
+PROGRAM = "thalweg_lab.benches.joins.killed_join"
 
 
 def measure(
@@ -111,7 +111,7 @@ def expected_of(folder: Path) -> Counter[tuple[int, ...]]:
 def _started(folder: Path) -> subprocess.Popen[bytes]:
     with (folder / "program.log").open("ab") as log:
         return subprocess.Popen(  # noqa: S603 - ours
-            [sys.executable, str(PROGRAM), str(folder)], stdout=log, stderr=log, start_new_session=True
+            [sys.executable, "-m", PROGRAM, str(folder)], stdout=log, stderr=log, start_new_session=True
         )
 
 

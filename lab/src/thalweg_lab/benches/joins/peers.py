@@ -81,7 +81,7 @@ def by_flink(workload: JoinWorkload) -> tuple[Measurement, bool]:
     with tempfile.TemporaryDirectory(prefix="thalweg-bench-") as folder:
         write_csv(workload, Path(folder))
         found = subprocess.run(  # noqa: S603 - the user names the interpreter
-            [interpreter, flink_join.__file__],
+            [interpreter, "-I", flink_join.__file__],
             input=json.dumps(
                 {"settings": SETTINGS, "tables": tables_of(workload, folder), "query": query_of(workload)}
             ),

@@ -1,4 +1,4 @@
-"""profile: where the time of a micro-batch goes, in common-key and in two-way, and of the first micro-batch.
+"""micro-batch: where the time of a micro-batch goes, in common-key and in two-way, and of the first micro-batch.
 
 Spark tells the phases of a micro-batch and the times of its stages: tasks that read and pack rows, tasks that join
 them, and the task that sums up results, which is the benchmark's own. The table in docs/join.md has these figures.
@@ -20,7 +20,7 @@ from thalweg_lab.results import Result, claim
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-NAME = "profile"
+NAME = "micro-batch"
 ROWS, BATCHES = 100_000, 8
 SCENARIOS = (two_way, common_key)
 STAGES = ("read and pack rows", "join, and commit the state", "sum up the results")
