@@ -31,6 +31,7 @@ class JoinSpec:
 
     plan: JoinPlan
     tables: Mapping[str, bytes] = field(default_factory=dict)  # inputs that are sent with the query, packed
+    shown: pa.Schema | None = None  # the columns of results as the user knows them; None where results are packed
 
     @property
     def layout(self) -> Layout:

@@ -163,6 +163,7 @@ class SplittingRecord:
                     "hash": value.hashed,
                     "share": statistics.load(value.number, value.hashed, shares) / shares.sizes[value.number],
                     "spread": value.spread,
+                    "across": value.across,
                 }
                 for value in entry.layouts.heavy
             ],
