@@ -13,6 +13,7 @@ from thalweg.ordering import Profile, optimal_order, order_cost
 from thalweg.ordering.optimal import MOST_FILTERS
 from thalweg.spark.filters.classes import classes_text, describe_classes
 from thalweg.spark.filters.forms import Place
+from thalweg.spark.filters.judges_text import judge_counts, judges_text
 
 if TYPE_CHECKING:
     from thalweg.spark.filters.run import FilterRun
@@ -66,6 +67,7 @@ def describe_where(run: FilterRun) -> dict[str, Any]:
         "profiling_evaluations": sum(report.profile_evaluations for report in reports),
         "workers": len(reports),
         "changes": changes,
+        "judges": judge_counts(reports),
         "routing": describe_classes(run, reports),
         "drift": [_drift(report.predicates, drift) for report in reports for drift in report.drifts],
         "on_error": query.on_error,
@@ -205,6 +207,7 @@ def where_text(description: Mapping[str, Any]) -> str:
         ),
         *map(_cost_text, description["costs"]),
         *_changes_text(description),
+        *judges_text(description["judges"]),
         *([] if description["routing"] is None else classes_text(description["routing"])),
         *_drift_text(description["drift"]),
         *(f"note: {note}" for note in description["notes"]),

@@ -40,6 +40,7 @@ class WorkerReport:
     drifts: list[dict[str, Any]] = field(default_factory=list)  # changes in the data that were detected
     routing: dict[str, Any] | None = None  # classes and their orders, as `ClassRouter.explain` tells them
     router: bytes = b""  # and as other workers learn from them
+    judges: dict[str, dict[str, Any]] = field(default_factory=dict)  # counts of predicates that wait, and of cascades
     notes: list[str] = field(default_factory=list)  # on files and classes that could not be used
     at: float = field(default_factory=time.time)
 
@@ -76,6 +77,7 @@ def _check(values: Any, profile: Profile) -> None:  # noqa: ANN401 - from a file
         and all(isinstance(values[name], int | float) for name in ("rows", "kept", "at", "profile_seconds"))
         and all(isinstance(values[name], list) for name in ("changes", "drifts", "notes"))
         and isinstance(values["routing"], dict | None)
+        and isinstance(values.get("judges", {}), dict)
     )
     if not fits:
         raise ValueError("its parts do not fit together; delete it to start afresh")
