@@ -171,7 +171,7 @@ class FilterPass:
             self.pipeline.policy = self.pipeline.router.overall
         else:
             self.pipeline.policy = self.spec.policy.make(report.order)
-        if report.costs and None not in report.costs:
+        if report.costs and None not in report.costs and not report.tells_cost:  # else they are no seconds
             costs: Floats = np.array(report.costs, np.float64)
             self.pipeline.warm_up(costs, report.call_costs or np.zeros(costs.size))
 

@@ -44,6 +44,11 @@ class WorkerReport:
     notes: list[str] = field(default_factory=list)  # on files and classes that could not be used
     at: float = field(default_factory=time.time)
 
+    @property
+    def tells_cost(self) -> bool:
+        """Whether a predicate tells its cost, which the costs of all predicates then follow."""
+        return any(counts.get("cost") is not None for counts in self.judges.values())
+
     def to_bytes(self) -> bytes:
         """The file's content."""
         values = {
@@ -96,7 +101,7 @@ def merge(reports: Sequence[WorkerReport]) -> WorkerReport:
         predicates=newest.predicates,
         order=newest.order,
         profile=reduce(Profile.merge, (report.profile for report in newest_first)),
-        costs=newest.costs,
+        costs=[] if newest.tells_cost else newest.costs,
         call_costs=newest.call_costs,
         routing=routed.routing,
         router=routed.router,
