@@ -109,6 +109,10 @@ class StateFolder:
             except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
                 continue
 
+    def local_path(self, name: str) -> str | None:
+        """The path of a file on a local or mounted disk; None in a folder of another kind."""
+        return str(self._local / name) if self._is_local else None
+
     def subfolder(self, name: str) -> StateFolder:
         """A folder within this folder."""
         return StateFolder(f"{self.url.rstrip('/')}/{name}")
