@@ -1,6 +1,6 @@
 """Benchmarks of adaptivity in counts, not times: what learning costs beside a clairvoyant, and how fast it follows.
 
-All run the pipeline of `tw.where(drift="glr")`, on a clock of evaluations, so figures repeat exactly.
+All run the pipeline of `tw.where` with its defaults, on a clock of evaluations, so figures repeat exactly.
 """
 
 from __future__ import annotations
