@@ -81,3 +81,14 @@ class AttributeReader:
             self.widths[place] += rows / (self.rows + rows) * (width(column) - self.widths[place])
         self.rows += rows
         return values
+
+
+def columns_among(names: Sequence[str]) -> Sequence[str]:
+    """The columns among the names of a reader's attributes, which come first.
+
+    >>> columns_among(AttributeReader(["kind", "tags"]).names)
+    ('kind', 'tags')
+    """
+    counts = range(1, min(len(names), MOST_ATTRIBUTES) + 1)
+    found = (names[:count] for count in counts if AttributeReader(names[:count]).names == tuple(names))
+    return next(found, names)

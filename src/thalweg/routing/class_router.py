@@ -42,7 +42,7 @@ from thalweg.drift import detector as detector_by_name
 from thalweg.ordering.checked import masks_of
 from thalweg.ordering.policy import Policy
 from thalweg.ordering.types import Integers
-from thalweg.routing.attributes import AttributeReader, Columns
+from thalweg.routing.attributes import AttributeReader, Columns, columns_among
 from thalweg.routing.benefit import StopReason
 from thalweg.routing.class_policies import ClassPolicies, MakePolicy
 from thalweg.routing.classifier import Classifier
@@ -277,8 +277,9 @@ class ClassRouter:
         saved, filters = SavedRouter.from_bytes(data), make(None).filters
         if saved.attributes != AttributeReader(attributes).names or saved.filters != filters:
             raise SavedStateError(
-                f"the saved routing state is of {saved.filters} filters and the attributes {list(saved.attributes)}, "
-                f"not of {filters} and the columns {list(attributes)}; delete it to start afresh"
+                f"the saved routing state is of {saved.filters} filters and the columns "
+                f"{list(columns_among(saved.attributes))}, not of {filters} and {list(attributes)}; delete it to "
+                f"start afresh"
             )
         router = cls(
             make,

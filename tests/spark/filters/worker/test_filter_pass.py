@@ -115,7 +115,7 @@ def test_rows_that_are_not_asked_for_have_the_same_answers_and_are_counted(tmp_p
     assert WorkerReport.from_bytes(distinct.report().to_bytes()).repeated == [
         judge.repeated for judge in distinct.judges
     ]
-    assert distinct.judges[0].repeated > 1000
+    assert sum(judge.repeated for judge in distinct.judges) > 1000
 
 
 @pytest.mark.parametrize("answer", Answer)
