@@ -31,6 +31,7 @@ from thalweg.spark.filters.sample_worth import has_choice, reason_against_sample
 from thalweg.spark.filters.worker.report import SUFFIX
 from thalweg.spark.folder import StateFolder
 from thalweg.spark.plan_text import keys_in_plan
+from thalweg.spark.worker_python import check_worker_python
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -157,6 +158,8 @@ def reset(what: DataFrame | str | os.PathLike[str]) -> None:
 
 def record(query: FilterQuery, evidence: Evidence | None, notes: Sequence[str]) -> FilterRun:
     """Choose a plan, and record its run."""
+    if query.runs_in_python:
+        check_worker_python()
     run = FilterRun(query, choose(query, evidence))
     for note in notes:
         run.note(note)
