@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.thalweg-setup
 # More arguments for pytest, say "-k name".
 PYTEST_ARGS ?=
+# Options of the demonstration, say "--act 2 --seconds 60".
+DEMO_ARGS ?=
 
 # Two targets may want the system's package manager, which serves one at a time.
 .NOTPARALLEL:
@@ -28,8 +30,8 @@ java: ## Check for Java 17 or newer, install it where allowed
 	@sh scripts/ensure-java.sh
 
 .PHONY: demo
-demo: setup java ## See the optimizer at work on Spark
-	@$(BIN)/thalweg demo
+demo: setup java ## See Thalweg beside plain Spark, in three acts of less than three minutes
+	@$(BIN)/thalweg demo $(DEMO_ARGS)
 
 .PHONY: test
 test: setup java ## Run the tests: units, properties, doctests, Spark
@@ -46,6 +48,12 @@ test-long: setup java ## Compare random queries with an independent engine for s
 .PHONY: test-cluster
 test-cluster: setup java ## Run the tests that start clusters, servers and drivers of their own, and kill some
 	@$(BIN)/python -m pytest -m cluster $(PYTEST_ARGS)
+
+.PHONY: docs
+docs: setup ## Make the documentation, a site in build/docs that needs no network
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "Open build/docs/index.html"
 
 .PHONY: lint
 lint: setup ## Check style, formatting, types and the import contracts
