@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(page for page in DOCS.rglob("*.md") if "decisions" not in page.parts)]
+RUN_ELSEWHERE = {  # pages whose code needs a broker, or a server that stays up; by which tests it is run
+    "docs/kafka.md": "tests/kafka",
+    "docs/dashboard.md": "tests/dashboard",
+}
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
 SETTINGS = (
@@ -58,7 +62,7 @@ def settings_of_spark(spark: SparkSession) -> Iterator[SparkSession]:
             spark.conf.set(name, value)
 
 
-@pytest.mark.parametrize("page", pages_with("python"), ids=named)
+@pytest.mark.parametrize("page", [page for page in pages_with("python") if named(page) not in RUN_ELSEWHERE], ids=named)
 @pytest.mark.usefixtures("settings_of_spark")
 def test_code_runs(page_names: dict[str, Any], page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -104,6 +108,10 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target, _ in LINK.findall(text):
         if not target.startswith(("http://", "https://")):
             assert (page.parent / target).exists(), f"{named(page)} links to {target}"
+
+
+def test_code_that_is_run_elsewhere_has_tests_there() -> None:
+    assert all((ROOT / page).is_file() and (ROOT / tests).is_dir() for page, tests in RUN_ELSEWHERE.items())
 
 
 def test_the_readme_is_short() -> None:
