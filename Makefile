@@ -101,7 +101,7 @@ soak: setup java ## Run queries for SECONDS=600, and see that what their process
 .PHONY: docs
 docs: setup ## Make the documentation, a site in build/docs that needs no network
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e ".[docs]"
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 	@echo "Open build/docs/index.html"
 
 .PHONY: lint
