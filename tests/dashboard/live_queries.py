@@ -69,20 +69,22 @@ def session(spark: SparkSession, folder: str) -> tw.Session:
 def main() -> None:
     """Run until the standard input ends."""
     events, folder, name = sys.argv[1:4]
-    spark = local_session(
-        "live-queries",
-        4,  # cores: three queries run at a time
-        **{
-            "spark.sql.streaming.stateStore.providerClass": (
-                "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-            )
-        },
-    )
+    options: dict[str, Any] = {
+        "spark.sql.streaming.stateStore.providerClass": (
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+        )
+    }
+    spark = local_session("live-queries", cores=4, **options)  # three queries run at a time
     page = tw.dashboard(folder=events, serve=False)
     queries = [filters(spark, folder, name), joined(spark, folder)]
     standing = session(spark, folder)
     ended = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+
+    def wait_for_the_end() -> None:
+        sys.stdin.read()
+        ended.set()
+
+    threading.Thread(target=wait_for_the_end, daemon=True).start()
     ended.wait()
     standing.stop()
     for query in queries:

@@ -41,7 +41,7 @@ def picture(page: Page, name: str) -> None:
     """Keep pictures of the whole page in light and dark."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of its literals
+        page.emulate_media(color_scheme=scheme)
         page.wait_for_timeout(500)
         page.screenshot(path=SCREENSHOTS / f"{name}-{scheme}.png", full_page=True)
 
@@ -50,7 +50,7 @@ def faults(page: Page) -> list[str]:
     """The serious faults that axe-core finds in light and dark. The page forbids scripts of others: it is evaluated."""
     found = []
     for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         page.wait_for_timeout(300)
         page.evaluate(AXE.read_text())
         result = page.evaluate("axe.run(document, {resultTypes: ['violations']})")

@@ -190,6 +190,7 @@ def _listen(host: str, port: int | None) -> socket.socket:
     """A socket at the address, or at the next free port if the user named none."""
     ports = range(PORT, PORT + OTHER_PORTS) if port is None else (port,)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    reason: OSError | None = None
     for number in ports:
         listening = socket.socket(family, socket.SOCK_STREAM)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -284,7 +284,7 @@ def _split_lines(description: Description) -> list[str]:
         lines.append(f"layout {split['generation']} since micro-batch {split['from_batch']}{moving}")
         lines += [
             f"    a value of {' = '.join(value['columns'])} that {value['share']:.0%} of the rows have is split: "
-            f"{value['spread']} is spread, the others are copied"
+            f"{' and '.join(filter(None, (value['spread'], value['across'])))} spread, the others copied"
             for value in split["heavy"]
         ]
     heaviest = description["heaviest"]
