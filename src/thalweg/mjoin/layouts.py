@@ -166,7 +166,8 @@ def _places(
 ) -> tuple[Integers, Integers, Integers]:
     """By a single layout: the first cell of each row, and all pairs of rows' numbers and cells."""
     first = np.zeros(scattered.size, np.int64)
-    groups = {(): np.arange(scattered.size)}  # rows by the copies that are made of them, class by class
+    # Rows by the copies that are made of them, class by class.
+    groups: dict[tuple[tuple[int, range], ...], Integers] = {(): np.arange(scattered.size)}
     for number, hashed in hashes.items():
         size, stride = shares.sizes[number], shares.strides[number]
         place, copies_of = hashed % size, np.zeros(scattered.size, np.int64)
