@@ -8,19 +8,33 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from thalweg.dashboard.start import dashboard
     from thalweg.spark.explain import Explanation, explain
     from thalweg.spark.filters.adapt import adapt
     from thalweg.spark.filters.enable import disable, enable
-    from thalweg.spark.filters.predicates import Predicate, any_of, expr, lookup, not_, predicate, prefix_match, regex
+    from thalweg.spark.filters.predicates import (
+        Predicate,
+        any_of,
+        cascade,
+        expr,
+        lookup,
+        not_,
+        predicate,
+        prefix_match,
+        regex,
+    )
     from thalweg.spark.filters.stream import stream
     from thalweg.spark.filters.where import condition, reset, where
     from thalweg.spark.filters.worker.judges import PredicateError
+    from thalweg.spark.filters.worker.waiting.cache import cache
+    from thalweg.spark.filters.worker.waiting.judged import Judged, judged
     from thalweg.spark.joins.configure import configure
     from thalweg.spark.joins.join import join
     from thalweg.spark.metrics import Metrics
     from thalweg.spark.session.session import Session
 
 _HOMES = {  # where each name lives; imported when it is first used, so that the optimizer alone needs no Spark
+    "dashboard": "thalweg.dashboard.start",
     "Explanation": "thalweg.spark.explain",
     "explain": "thalweg.spark.explain",
     "configure": "thalweg.spark.joins.configure",
@@ -31,6 +45,7 @@ _HOMES = {  # where each name lives; imported when it is first used, so that the
     "Session": "thalweg.spark.session.session",
     "adapt": "thalweg.spark.filters.adapt",
     "any_of": "thalweg.spark.filters.predicates",
+    "cascade": "thalweg.spark.filters.predicates",
     "disable": "thalweg.spark.filters.enable",
     "enable": "thalweg.spark.filters.enable",
     "expr": "thalweg.spark.filters.predicates",
@@ -40,6 +55,9 @@ _HOMES = {  # where each name lives; imported when it is first used, so that the
     "prefix_match": "thalweg.spark.filters.predicates",
     "regex": "thalweg.spark.filters.predicates",
     "stream": "thalweg.spark.filters.stream",
+    "cache": "thalweg.spark.filters.worker.waiting.cache",
+    "Judged": "thalweg.spark.filters.worker.waiting.judged",
+    "judged": "thalweg.spark.filters.worker.waiting.judged",
     "condition": "thalweg.spark.filters.where",
     "reset": "thalweg.spark.filters.where",
     "where": "thalweg.spark.filters.where",
@@ -47,19 +65,24 @@ _HOMES = {  # where each name lives; imported when it is first used, so that the
 
 __all__ = [
     "Explanation",
+    "Judged",
     "Metrics",
     "Predicate",
     "PredicateError",
     "Session",
     "adapt",
     "any_of",
+    "cache",
+    "cascade",
     "condition",
     "configure",
+    "dashboard",
     "disable",
     "enable",
     "explain",
     "expr",
     "join",
+    "judged",
     "lookup",
     "not_",
     "predicate",

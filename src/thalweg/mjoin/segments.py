@@ -11,7 +11,7 @@ import pyarrow as pa
 from thalweg.mjoin.marks import mark, marks_of, unmarked
 from thalweg.mjoin.pack import pack, unpack
 from thalweg.mjoin.query import JoinQuery, TimeWindow
-from thalweg.sealed import SavedStateError, seal, unseal
+from thalweg.sealed import SavedStateError, refusing_odd_values, seal, unseal
 
 KIND = "segment of a join"
 VERSION = 3  # 1 had a framing of its own; 2 had a digest of columns and window
@@ -26,15 +26,19 @@ def pack_segment(query: JoinQuery, name: str, rows: pa.RecordBatch) -> bytes:
 
 def unpack_segment(query: JoinQuery, data: bytes) -> tuple[str, pa.RecordBatch]:
     """The name of an input and its rows that `pack_segment` was given, or a `SavedStateError` that says why not."""
-    name_text, digest, window, packed = unseal(KIND, VERSION, data, NEW_CHECKPOINT)
-    name = name_text.decode()
-    if name not in query.names or digest.decode() != query.digests[name]:
+    with refusing_odd_values(KIND, NEW_CHECKPOINT):
+        name_text, digest, window_text, packed = unseal(KIND, VERSION, data, NEW_CHECKPOINT)
+        name, window = name_text.decode(), window_text.decode()
+    if name not in query.names or digest != query.digests[name].encode():
         raise SavedStateError(
             f"the state was written by another query: an input's name, keys or time differ; restore them, or "
             f"{NEW_CHECKPOINT}"
         )
-    _check_window(query, name, window.decode())
-    return name, _needed_columns(query, name, unpack(packed))
+    _check_window(query, name, window)
+    with refusing_odd_values(KIND, NEW_CHECKPOINT):
+        batch = unpack(packed)
+        batch.validate(full=True)  # columns that point outside their bytes would crash the process
+    return name, _needed_columns(query, name, batch)
 
 
 def _check_window(query: JoinQuery, name: str, before: str) -> None:

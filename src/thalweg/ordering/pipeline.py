@@ -1,19 +1,21 @@
 """Runs filters over batches of rows in a policy's order, and shows the policy profile tuples and counts to learn from.
 
 Every filter sees only the rows that the filters before it kept. Which rows are kept never depends on the order. Rows
-are anything with a length of which slices and index arrays can be taken; filters are functions from rows to booleans.
+are anything with a length of which slices and index arrays can be taken; filters are functions from rows to booleans,
+or wait for a service: then slices of rows run beside each other.
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from thalweg.ordering.overlap import Steps, ToldCost, Wait, WaitingFilter, run_alone, run_together
 from thalweg.ordering.policy import Policy
 from thalweg.ordering.slices import SliceCounts, SliceSizes, UntoldSlices
 from thalweg.ordering.stopwatch import Stopwatch
@@ -28,6 +30,10 @@ LOSS = 2.0
 PROFILE_SHARE = 0.006
 MOST_RESTARTS = 20  # that are remembered
 FIRST_LOOK = 64  # profile tuples that are made, however much they cost
+# Calls of services are dearer than the time of processors, and services are few: the same for filters that wait.
+LOSS_OF_CALLS, FIRST_LOOK_OF_CALLS = 0.5, 32
+QUEUE = 2  # rows that wait for services, for each row that these may be asked for at once
+TIE = 1e-6  # the cost of a second where filters tell costs in another unit: time decides between equal costs
 
 
 Rows = Any  # a batch of rows, for example a NumPy array
@@ -50,7 +56,7 @@ class Pipeline:
     policy
         The policy that orders them; it learns as batches pass.
     filters
-        A function for each filter: rows in, a boolean for each row out, True to keep the row.
+        A function for each filter: rows in, a boolean for each row out, True to keep the row. Or a filter that waits.
     costs
         The cost of a row in each filter, all in the same unit; measured in seconds if not given.
     stamp
@@ -72,7 +78,7 @@ class Pipeline:
     def __init__(
         self,
         policy: Policy,
-        filters: Sequence[Filter],
+        filters: Sequence[Filter | WaitingFilter],
         *,
         costs: ArrayLike | None = None,
         stamp: Callable[[], float] | None = None,
@@ -98,6 +104,13 @@ class Pipeline:
         self._start = 0  # of the slice in its batch
         self._watches = tuple(Stopwatch() for _ in filters)
         self._untold = UntoldSlices(len(filters))
+        self._waiting: dict[int, WaitingFilter] = {
+            number: each for number, each in enumerate(filters) if not callable(each)
+        }
+        self._told = tuple(ToldCost() for _ in filters)
+        self._told_earned = self._told_profiling = 0.0  # told costs that profiling may have taken by now, and has taken
+        self._loss, self._first_look = (LOSS_OF_CALLS, FIRST_LOOK_OF_CALLS) if self._waiting else (LOSS, FIRST_LOOK)
+        self._reached = (0.0, 0.0)  # rows lately, and how many of them reached a filter that waits
 
     @property
     def evaluated(self) -> Integers:
@@ -126,8 +139,22 @@ class Pipeline:
 
     @property
     def costs(self) -> Floats:
-        """The cost of a row in each filter: as given, or seconds as measured, NaN where nothing is known."""
-        return np.array([watch.per_row for watch in self._watches]) if self._costs is None else self._costs.copy()
+        """The cost of a row in each filter: as told or given, or seconds as measured, NaN where nothing is known.
+
+        If some filters tell their costs, and no costs are given, the other filters cost next to nothing.
+        """
+        costs = np.array([watch.per_row for watch in self._watches]) if self._costs is None else self._costs.copy()
+        told = np.array([each.per_row for each in self._told])
+        if np.isnan(told).all():
+            return costs
+        if self._costs is None:
+            costs *= TIE
+        return np.where(np.isnan(told), costs, told + (costs if self._costs is None else 0.0))
+
+    @property
+    def waits(self) -> bool:
+        """Whether a filter waits for a service."""
+        return bool(self._waiting)
 
     @property
     def call_costs(self) -> Floats:
@@ -142,6 +169,9 @@ class Pipeline:
 
     def keep(self, rows: Rows) -> Booleans:
         """Which of the rows all filters keep."""
+        if self._waiting:
+            parts = run_together(self._slices(rows), self._most_waiting)
+            return np.concatenate([np.zeros(0, np.bool_), *parts])
         parts, start = list[Booleans](), 0
         while start < len(rows):
             stop = start + self._sizes.choose(len(rows) - start, NEXT_SECONDS if start else SLICE_SECONDS)
@@ -150,42 +180,66 @@ class Pipeline:
             start = stop
         return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.bool_), *parts])
 
+    def _slices(self, rows: Rows) -> Iterator[Steps[Booleans]]:
+        """Slices to be run beside each other, each of as many rows as a service may be asked for at once."""
+        start = 0
+        while start < len(rows):
+            size = self._sizes.choose(len(rows) - start, SLICE_SECONDS)
+            seen, reached = self._reached if self._reached[0] else (1.0, 1.0)
+            if reached:
+                size = min(size, int(max(each.concurrency for each in self._waiting.values()) * seen / reached) + 1)
+            yield self._steps(rows[start : start + size], start)
+            start += size
+
+    def _most_waiting(self) -> int:
+        """How many rows may wait for services; few as long as little is known of the best order."""
+        places = [waiting.concurrency for waiting in self._waiting.values()]
+        return max(places) if len(self.policy.profile) < self._first_look else QUEUE * sum(places)
+
     def _keep(self, rows: Rows) -> Booleans:
         """Which rows of a slice all filters keep; the policy learns from it."""
+        return run_alone(self._steps(rows, self._start))
+
+    def _steps(self, rows: Rows, start: int) -> Steps[Booleans]:
+        """The steps of a slice, which begins at this place in its batch."""
         filters = len(self.filters)
         counts, order = SliceCounts([0] * filters, [0] * filters, [0.0] * filters), self.policy.order
-        kept, chosen = self._run(rows, counts)
+        kept, chosen = yield from self._run(rows, counts)
         self._count(len(rows), counts)
-        if chosen:
-            before = self._clock()
-            self._profile(rows, chosen)
-            self.profile_seconds += self._clock() - before
-        is_unusual = self._untold.is_unusual(counts)
-        if is_unusual:  # the policy is told of it apart from the slices before
-            self._tell()
-        self._untold.add(counts, order)
-        if is_unusual or self._untold.is_full:
-            self._tell()
+        is_current = self.policy.order == order  # the order may have changed while the slice waited
+        if chosen and is_current:
+            yield from self._profile(rows, chosen, start)
+        if is_current:
+            self._note(counts, order)
         if kept is None:
             return np.ones(len(rows), np.bool_)
         result = np.zeros(len(rows), np.bool_)
         result[kept] = True
         return result
 
-    def _run(self, rows: Rows, counts: SliceCounts) -> tuple[Integers | None, list[Chosen]]:
+    def _note(self, counts: SliceCounts, order: tuple[int, ...]) -> None:
+        """Note the counts of a slice for the policy."""
+        is_unusual = self._untold.is_unusual(counts)
+        if is_unusual:  # the policy is told of it apart from the slices before
+            self._tell()
+        self._untold.add(counts, order)
+        if is_unusual or self._untold.is_full:
+            self._tell()
+
+    def _run(self, rows: Rows, counts: SliceCounts) -> Steps[tuple[Integers | None, list[Chosen]]]:
         """Run the filters in the policy's order; returns the rows that are kept, None for all, and rows to profile."""
-        policy, chosen = self.policy, list[Chosen]()
+        policy, order, chosen = self.policy, self.policy.order, list[Chosen]()
         count, part, alive = len(rows), rows, None  # the rows that are left; None: all of them
         may_profile = self._may_profile()
-        for position, number in enumerate(policy.order):
+        for position, number in enumerate(order):
             if not count:
                 break
-            passed, counts.seconds[number] = self._evaluate(number, part, count)
+            passed, counts.seconds[number] = yield from self._evaluate(number, part, count)
             kept = int(np.count_nonzero(passed))
             counts.evaluated[number], counts.dropped[number] = count, count - kept
             if kept == count:
                 continue
-            if may_profile and (sampled := policy.sampler.choose(count - kept)).size:
+            if may_profile and policy.order == order and (sampled := policy.sampler.choose(count - kept)).size:
                 gone = np.flatnonzero(~passed)[sampled]
                 chosen.append(Chosen(number, policy.needs(position), gone if alive is None else alive[gone]))
             alive = passed.nonzero()[0] if alive is None else alive[passed]
@@ -202,7 +256,15 @@ class Pipeline:
         self.tuples += rows
         self._spent += spent
         self._earned += self._share * spent
-        self._sizes.note(rows, spent)
+        if self._waiting:
+            waited = sum(counts.seconds[number] for number in self._waiting)
+            told = sum(counts.evaluated[number] * each.per_row for number, each in enumerate(self._told) if each)
+            self._told_earned += self._share * told
+            reached = max(counts.evaluated[number] for number in self._waiting)
+            self._reached = 0.5 * self._reached[0] + rows, 0.5 * self._reached[1] + reached
+            self._sizes.note(rows, spent - waited)
+        else:
+            self._sizes.note(rows, spent)
 
     def _tell(self) -> None:
         """Let the policy learn from ordinary processing since it was last told."""
@@ -223,16 +285,17 @@ class Pipeline:
     @property
     def _share(self) -> float:
         """Of the filters' own time, for profiling."""
-        return max(PROFILE_SHARE, LOSS / max(len(self.policy.profile), FIRST_LOOK))
+        return max(PROFILE_SHARE, self._loss / max(len(self.policy.profile), self._first_look))
 
     def _may_profile(self) -> bool:
         """Whether profiling has stayed within its share; where filters are cheap, their order matters little."""
-        if len(self.policy.profile) < FIRST_LOOK:
+        if len(self.policy.profile) < self._first_look:
             return True
-        return self.profile_seconds <= self._earned
+        return self.profile_seconds <= self._earned and self._told_profiling <= self._told_earned
 
-    def _profile(self, rows: Rows, chosen: list[Chosen]) -> None:
+    def _profile(self, rows: Rows, chosen: list[Chosen], start: int) -> Steps[None]:
         """Evaluate chosen rows on the filters that the policy asks for, and show it the outcome in the rows' order."""
+        before = self._clock()
         places = np.concatenate([each.rows for each in chosen])
         masks = np.concatenate([np.full(each.rows.size, 1 << each.dropper) for each in chosen])
         wanted = np.concatenate(
@@ -241,12 +304,20 @@ class Pipeline:
         for number in self.policy.order:  # each filter evaluates all its rows in one call
             asked = np.flatnonzero(wanted >> number & 1)
             if asked.size:
-                passed, _ = self._evaluate(number, rows[places[asked]], asked.size)
+                if number in self._waiting:  # the time in which other slices run is not profiling's
+                    self.profile_seconds += self._clock() - before
+                passed, seconds = yield from self._evaluate(number, rows[places[asked]], asked.size)
+                if number in self._waiting:
+                    self.profile_seconds += seconds
+                    self._told_profiling += asked.size * (self._told[number].per_row if self._told[number] else 0.0)
+                    before = self._clock()
                 masks[asked[~passed]] |= 1 << number
                 self.extra_evaluations += asked.size
         arrival = np.argsort(places)
         times = np.broadcast_to(self._times(), (places.size, self.policy.filters))
+        self._start = start
         self._learn(places[arrival], masks[arrival], times)
+        self.profile_seconds += self._clock() - before
 
     def _learn(self, places: Integers, masks: Integers, times: Floats) -> None:
         """Show the policy profile tuples in the order of arrival, with the places of their rows in the slice."""
@@ -261,9 +332,16 @@ class Pipeline:
             times[unknown] = np.median(times[~unknown])
         return times
 
-    def _evaluate(self, number: int, rows: Rows, count: int) -> tuple[Booleans, float]:
-        before = self._clock()
-        passed = np.asarray(self.filters[number](rows), np.bool_)
-        seconds = self._clock() - before
+    def _evaluate(self, number: int, rows: Rows, count: int) -> Steps[tuple[Booleans, float]]:
+        if (waiting := self._waiting.get(number)) is not None:
+            future = waiting.begin(rows)
+            yield Wait(future, count)
+            passed, seconds, cost = waiting.finish(rows, future.result())
+            if cost is not None:
+                self._told[number].note(count, cost)
+        else:
+            before = self._clock()
+            passed = np.asarray(self.filters[number](rows), np.bool_)  # type: ignore[operator]  # it does not wait
+            seconds = self._clock() - before
         self._watches[number].note(count, seconds)
         return passed, seconds

@@ -66,6 +66,26 @@ def written_as_people_do(numbers: DataFrame) -> list[int]:
     return ids(kept) if sorted(runs_in) == ["Python"] * 3 + ["Spark"] * 3 else []
 
 
+def adapted(numbers: DataFrame) -> bool:
+    """Filters below a join and an aggregation, and columns that are named by their DataFrame."""
+    from pyspark.sql import functions as f
+
+    is_even = f.udf(lambda number: number % 2 == 0, "boolean")
+    score = f.udf(lambda number: number / 100, "double")
+    kept = numbers.where(is_even("id") & (score(numbers.a) > 0.5)).where(numbers.s.rlike("6"))
+    joined = kept.join(numbers.select("id", f.col("s").alias("t")), "id").where(kept.a < 90)
+    written = joined.groupBy("a").agg(f.count("*").alias("c")).where("c > 1")
+    found = tw.adapt(written)
+    explained = tw.explain(found).to_dict()["wheres"]
+    single = numbers.where("id > 3")
+    return (
+        sorted(map(str, found.collect())) == sorted(map(str, written.collect()))
+        and len(explained) == 1
+        and len(explained[0]["predicates"]) >= 3
+        and tw.adapt(single) is single
+    )
+
+
 def main(master: str) -> None:
     spark = session(master)
     numbers = spark.range(0, 4000, numPartitions=4).selectExpr("id", "id % 100 as a", "cast(id as string) as s")
@@ -88,6 +108,7 @@ def main(master: str) -> None:
     about["dropped"] = len(ids(tw.where(numbers, is_not_77, ends_in_seven, on_error="drop")))
     about["cast"] = ids(tw.where(numbers, "cast(concat(s, if(a = 5, 'x', '')) as int) > 3990", "a <> 5"))
     about["split"] = written_as_people_do(numbers)
+    about["adapted"] = adapted(numbers)
     with tempfile.TemporaryDirectory() as folder:
         numbers.write.parquet(f"{folder}/in")
         stream = spark.readStream.schema(numbers.schema).parquet(f"{folder}/in")

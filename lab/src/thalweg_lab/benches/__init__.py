@@ -11,7 +11,18 @@ from typing import Protocol, cast
 
 from thalweg_lab.results import Result
 
-BENCHES: tuple[str, ...] = ("ordering", "planner", "drift", "adaptivity", "filters", "routing", "joins", "session")
+BENCHES: tuple[str, ...] = (
+    "ordering",
+    "planner",
+    "drift",
+    "adaptivity",
+    "filters",
+    "adoption",
+    "waiting",
+    "routing",
+    "joins",
+    "session",
+)
 
 
 class Progress(Protocol):

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from thalweg.spark.filters.adapt_connect import OURS, adapt_relations
 from thalweg.spark.filters.catalyst import column_of_expression
 from thalweg.spark.filters.lower import lower
 from thalweg.spark.filters.query import FilterOptions, ask
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 CATALYST = "org.apache.spark.sql.catalyst"
-OURS = ("thalweg:", "thalweg_")  # in the text of a condition that Thalweg has made
 LEFT, RIGHT = 0, 1
 SIDES = {  # of a join that drop a row before or after it alike
     "INNER": (LEFT, RIGHT),
@@ -38,21 +38,18 @@ SIDES = {  # of a join that drop a row before or after it alike
 def adapt(frame: DataFrame) -> DataFrame:
     """The same DataFrame with adaptive filters: the rows are the same, what is evaluated on them is not.
 
-    Takes any DataFrame of a classic session, such as the result of ``spark.sql`` or of somebody else's function.
-    `tw.explain` tells of each filter that became adaptive. Filters stay as they are inside of what is cached, in
-    subqueries, and where there is nothing to gain: with a single condition, and where Spark evaluates all conditions
-    and no sample is worth its price.
+    Takes any DataFrame, such as the result of ``spark.sql`` or of somebody else's function. `tw.explain` tells of each
+    filter that became adaptive. Filters stay as they are inside of what is cached, in subqueries, and where there is
+    nothing to gain: with a single condition, and where Spark evaluates all conditions and no sample is worth its price;
+    with Spark Connect also in the text of ``spark.sql``, which the client does not analyse.
 
     Examples
     --------
     >>> adapted = adapt(spark.sql("SELECT * FROM orders WHERE score(body) > 0.5 AND url RLIKE 'x'"))  # doctest: +SKIP
     """
     check_frame(frame, "tw.adapt")
-    if not hasattr(frame, "_jdf"):
-        _warn("tw.adapt needs a classic session: with Spark Connect write tw.where(df, condition)")
-        return frame
     try:
-        adapted = _Adaptation(frame).run()
+        adapted = _Adaptation(frame).run() if hasattr(frame, "_jdf") else adapt_relations(frame)
     except Exception as error:  # noqa: BLE001 - whatever another version of Spark has in its plans
         _warn(f"tw.adapt leaves the DataFrame as it is: {type(error).__name__}: {error}")
         return frame

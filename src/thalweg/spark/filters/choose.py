@@ -82,8 +82,10 @@ def _order_without_evidence(query: FilterQuery) -> tuple[int, ...]:
 
     def rank(number: int) -> int:
         form = query.forms[number]
-        if form.place is not Place.SPARK:
-            return 3 if form.place is Place.JOIN else 4
+        if form.place is Place.PYTHON:
+            return 5 if form.waits and adapts else 4
+        if form.place is Place.JOIN:
+            return 3
         if form.is_cheap or not adapts:
             return 0
         return 2 if raising == [number] else 1  # behind all others it runs as written

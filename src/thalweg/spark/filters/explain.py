@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from thalweg.ordering import Profile, optimal_order, order_cost
 from thalweg.ordering.optimal import MOST_FILTERS
 from thalweg.spark.filters.classes import classes_text, describe_classes
 from thalweg.spark.filters.forms import Place
+from thalweg.spark.filters.judges_text import judge_counts, judges_text
 
 if TYPE_CHECKING:
     from thalweg.spark.filters.run import FilterRun
@@ -62,10 +63,12 @@ def describe_where(run: FilterRun) -> dict[str, Any]:
         "rows": max((sum(report.rows for report in group) for group in by_stage), default=0),
         "kept": min((sum(report.kept for report in group) for group in by_stage), default=0),
         "costs": costs,
+        "costs_are_seconds": "costs" not in query.policy.options and not any(report.tells_cost for report in reports),
         "profiling_seconds": sum(report.profile_seconds for report in reports),
         "profiling_evaluations": sum(report.profile_evaluations for report in reports),
         "workers": len(reports),
         "changes": changes,
+        "judges": judge_counts(reports),
         "routing": describe_classes(run, reports),
         "drift": [_drift(report.predicates, drift) for report in reports for drift in report.drifts],
         "on_error": query.on_error,
@@ -155,13 +158,24 @@ def _costs(names: Sequence[str], reports: Sequence[WorkerReport], newest: Worker
     return [
         {
             "predicates": list(names),
+            "order": [names[number] for number in newest.order],
             "profile_tuples": len(profile),
             "now": average(newest.order),
             "as_written": average(range(len(names))),
             "optimal": None if best is None else average(best),
             "optimal_order": None if best is None else [names[number] for number in best],
+            "matrix": _matrix(profile, newest.order),
         }
     ]
+
+
+def _matrix(profile: Profile, order: Sequence[int]) -> list[list[int]]:
+    """The matrix view of an order: row i counts what each predicate drops of the tuples that the first i keep."""
+    alive, rows = profile.masks, list[list[int]]()
+    for number in order:
+        rows.append([int(((alive >> other) & 1).sum()) for other in order])
+        alive = alive[(alive >> number) & 1 == 0]
+    return [[count if place >= row else 0 for place, count in enumerate(counts)] for row, counts in enumerate(rows)]
 
 
 def _named(names: Sequence[str], change: Mapping[str, Any]) -> dict[str, Any]:
@@ -194,17 +208,19 @@ def _drift(names: Sequence[str], drift: Mapping[str, Any]) -> dict[str, Any]:
 def where_text(description: Mapping[str, Any]) -> str:
     """A description as text."""
     rows, kept = f"{description['rows']:,}", f"{description['kept']:,}"
+    show = seconds_text if description["costs_are_seconds"] else _plain_text
     lines = [
         f"where {description['key']}: policy {description['policy']}; {rows} rows through Python, {kept} kept",
         f"plan: {description['why']}",
-        *_table_text(description["predicates"]),
+        *_table_text(description["predicates"], show),
         *(
             f"{line['name']}: {' or '.join(line['members'])}"
             for line in description["predicates"]
             if line.get("members")
         ),
-        *map(_cost_text, description["costs"]),
+        *(_cost_text(cost, show) for cost in description["costs"]),
         *_changes_text(description),
+        *judges_text(description["judges"]),
         *([] if description["routing"] is None else classes_text(description["routing"])),
         *_drift_text(description["drift"]),
         *(f"note: {note}" for note in description["notes"]),
@@ -212,7 +228,7 @@ def where_text(description: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _table_text(predicates: Sequence[Mapping[str, Any]]) -> list[str]:
+def _table_text(predicates: Sequence[Mapping[str, Any]], show: Callable[[float | None], str]) -> list[str]:
     header = ("", "predicate", "runs in", "seen", "dropped", "rate", "profile", "cost/row", "failed")
     rows = [header]
     for place, line in enumerate(predicates, 1):
@@ -225,7 +241,7 @@ def _table_text(predicates: Sequence[Mapping[str, Any]]) -> list[str]:
                 _number(line["dropped"]),
                 _share(line["drop_rate"]),
                 _share(line["profile_drop_share"]),
-                seconds_text(line["cost"]),
+                show(line["cost"]),
                 _number(line["failed"]),
             )
         )
@@ -238,11 +254,11 @@ def _table_text(predicates: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def _cost_text(cost: Mapping[str, Any]) -> str:
+def _cost_text(cost: Mapping[str, Any], show: Callable[[float | None], str]) -> str:
     order = " > ".join(cost["optimal_order"] or ())
-    best = f", {seconds_text(cost['optimal'])} at best ({order})" if order else ""
+    best = f", {show(cost['optimal'])} at best ({order})" if order else ""
     return (
-        f"a row in Python: {seconds_text(cost['now'])}; {seconds_text(cost['as_written'])} as written{best}; "
+        f"a row in Python: {show(cost['now'])}; {show(cost['as_written'])} as written{best}; "
         f"by {cost['profile_tuples']:,} profile tuples"
     )
 
@@ -279,6 +295,11 @@ def _number(value: int | None) -> str:
 
 def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.1%}"
+
+
+def _plain_text(value: float | None) -> str:
+    """A cost in the user's unit."""
+    return "-" if value is None or np.isnan(value) else f"{value:.3g}"
 
 
 def seconds_text(value: float | None) -> str:

@@ -137,6 +137,7 @@ class PythonForm:
     columns: tuple[str, ...]
     codes: tuple[SparkCondition, ...]  # conditions in Spark whose outcomes it needs besides
     make: Callable[[Sequence[int], Sequence[int]], Judge]
+    waits: bool = False  # for a service, which is not asked before the job runs
     place: ClassVar[Literal[Place.PYTHON]] = Place.PYTHON
     is_cheap = False
     holds_place = False
@@ -150,6 +151,8 @@ class PythonForm:
     def try_on(self, rows: SampledRows, member_order: Sequence[int] | None = None) -> Trial:
         """Judge the first rows here, on the driver, as many as there is time for."""
         count, width = len(rows), len(self.columns)
+        if self.waits:
+            return Trial(np.zeros(count, np.bool_), UNTRIED_SECONDS)
         judge = self.make(range(width), range(width, width + len(self.codes)))
         values = [rows.columns[column] for column in self.columns]
         values += [pa.array(codes, mask=codes < 0) for codes in rows.codes.T]

@@ -29,6 +29,7 @@ from thalweg.spark.filters.run import FilterRun, merge_reports, save_evidence, s
 from thalweg.spark.filters.sample import NoSampleError, estimated_size, take_sample
 from thalweg.spark.filters.sample_worth import has_choice, reason_against_sample
 from thalweg.spark.filters.worker.report import SUFFIX
+from thalweg.spark.filters.worker.waiting.shared_number import SUFFIX as SHARED_SUFFIX
 from thalweg.spark.folder import StateFolder
 from thalweg.spark.plan_text import keys_in_plan
 
@@ -152,7 +153,7 @@ def reset(what: DataFrame | str | os.PathLike[str]) -> None:
         if not folders:
             raise ValueError("no tw.where of this program is in the plan: pass what tw.where returned, or its folder")
     for folder in folders:
-        folder.delete([name for name in folder.versions() if name.endswith(SUFFIX)])
+        folder.delete([name for name in folder.versions() if name.endswith((SUFFIX, SHARED_SUFFIX))])
 
 
 def record(query: FilterQuery, evidence: Evidence | None, notes: Sequence[str]) -> FilterRun:

@@ -55,7 +55,7 @@ def packer(
             yield from task.tell_time()
         yield from task.send_report()
 
-    run.__name__ = f"thalweg_{key}"
+    run.__name__ = f"thalweg join: rows of {name}, thalweg_{key}"
     return run
 
 
@@ -141,7 +141,7 @@ def unpacker(shown: pa.Schema, key: str) -> Callable[[Batches], Batches]:
                 columns = [as_shown(column, field.type) for column, field in zip(results.columns, shown, strict=True)]
                 yield pa.RecordBatch.from_arrays(columns, schema=shown)
 
-    run.__name__ = f"thalweg_{key}"
+    run.__name__ = f"thalweg join: results, thalweg_{key}"
     return run
 
 

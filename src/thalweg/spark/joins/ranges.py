@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from thalweg.mjoin import TimeWindow
 from thalweg.spark.joins.condition import Condition
 from thalweg.spark.joins.inputs import JoinInput
-from thalweg.spark.joins.residuals import NotExactError, interval_microseconds
+from thalweg.spark.joins.kinds import NotExactError
+from thalweg.spark.joins.residuals import interval_microseconds
 from thalweg.spark.joins.text import MICROSECONDS
 
 if TYPE_CHECKING:

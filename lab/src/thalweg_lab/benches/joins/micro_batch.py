@@ -121,6 +121,7 @@ def _stage_times(spark: SparkSession, after: int) -> list[float]:
 def _all_stages(spark: SparkSession) -> list[Any]:
     """The stages that Spark knows of."""
     context, gateway = spark.sparkContext._jsc.sc(), spark.sparkContext._gateway  # noqa: SLF001 - no public way
+    assert gateway is not None  # noqa: S101 - the session has started
     context.listenerBus().waitUntilEmpty()
     quantiles = gateway.new_array(gateway.jvm.double, 0)
     found = context.statusStore().stageList(None, False, False, quantiles, None)  # noqa: FBT003 - Spark's signature

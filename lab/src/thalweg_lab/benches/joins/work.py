@@ -114,4 +114,5 @@ def _values(random: np.random.Generator, keys: StreamKeys, values: int, rows: in
     if keys.zipf is None:
         return random.integers(0, values, rows)
     shares = np.cumsum(np.arange(1, values + 1) ** -keys.zipf)
-    return np.searchsorted(shares, random.random(rows) * shares[-1]).astype(np.int64)
+    found: Integers = np.searchsorted(shares, random.random(rows) * shares[-1]).astype(np.int64)
+    return found

@@ -4,6 +4,7 @@ A kind knows its columns, checks its types, and knows how it runs in Spark and i
 """
 
 from thalweg.spark.filters.predicates.base import Analysis, Predicate, as_predicate
+from thalweg.spark.filters.predicates.cascade import CascadePredicate, cascade
 from thalweg.spark.filters.predicates.compound import AllOfPredicate, AnyOfPredicate, NotPredicate, any_of, not_
 from thalweg.spark.filters.predicates.expression import ExpressionPredicate, expr, regex
 from thalweg.spark.filters.predicates.function import FunctionPredicate, predicate
@@ -15,6 +16,7 @@ __all__ = [
     "AllOfPredicate",
     "Analysis",
     "AnyOfPredicate",
+    "CascadePredicate",
     "ExpressionPredicate",
     "FunctionPredicate",
     "LookupPredicate",
@@ -24,6 +26,7 @@ __all__ = [
     "UdfPredicate",
     "any_of",
     "as_predicate",
+    "cascade",
     "expr",
     "lookup",
     "not_",

@@ -13,6 +13,7 @@ from thalweg.spark.filters.predicates.base import Analysis, Predicate, as_predic
 from thalweg.spark.filters.worker.any_of import AnyOf
 from thalweg.spark.filters.worker.judges import Judge, NotJudge
 from thalweg.spark.filters.worker.spec import PolicySpec
+from thalweg.spark.filters.worker.waiting.judge import NotWaitingJudge, Waits
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,6 +47,7 @@ class AnyOfPredicate(Predicate):
                 PolicySpec(analysis.policy, len(forms)),
                 self._costs(),
             ),
+            waits=any(form.waits for form in forms),
         )
 
     def _costs(self) -> list[float] | None:
@@ -100,7 +102,7 @@ class NotPredicate(Predicate):
 
     def in_python(self, analysis: Analysis) -> PythonForm:  # noqa: D102
         form = self.negated.form_in_worker(analysis)
-        return PythonForm(form.columns, form.codes, partial(_not_judge, self.name, form.make))
+        return PythonForm(form.columns, form.codes, partial(_not_judge, self.name, form.make), waits=form.waits)
 
 
 def any_of(*members: Any, name: str | None = None, **options: Any) -> AnyOfPredicate:  # noqa: ANN401 - as in `where`
@@ -151,7 +153,8 @@ def conjuncts(predicate: Predicate) -> list[Predicate]:
 
 
 def _not_judge(name: str, make: Any, columns: Sequence[int], codes: Sequence[int]) -> Judge:  # noqa: ANN401
-    return NotJudge(name, make(columns, codes))
+    judge = make(columns, codes)
+    return NotWaitingJudge(name, judge) if isinstance(judge, Waits) else NotJudge(name, judge)
 
 
 def _any_judge(

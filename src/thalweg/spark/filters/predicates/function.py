@@ -8,14 +8,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import CodeType
-from typing import Any, get_args, overload
+from typing import Any, Literal, get_args, overload
 
 import pyarrow as pa  # noqa: F401 - for the doctest
 
+from thalweg.sealed import short_digest
 from thalweg.spark.filters.forms import PythonForm
 from thalweg.spark.filters.predicates.base import Analysis, Predicate, checked_after, column_names, is_column, is_udf
 from thalweg.spark.filters.worker.judges import FunctionJudge, Judge, NotJudge, Takes
-from thalweg.spark.filters.worker.waiting import Waiting, waiting_judge
+from thalweg.spark.filters.worker.waiting.cache import CacheSpec
+from thalweg.spark.filters.worker.waiting.judge import waiting_judge
+from thalweg.spark.filters.worker.waiting.options import Waiting, cache_spec
+from thalweg.spark.folder import scratch
 
 SCALARS = (str, int, float, bool, bytes)
 
@@ -55,13 +59,18 @@ class FunctionPredicate(Predicate):
         check_pickles(self.name, self.function)
 
     def in_python(self, analysis: Analysis) -> PythonForm:  # noqa: D102
-        return PythonForm(self.on, (), self.judge_maker)
+        return PythonForm(self.on, (), self.judge_maker_in(analysis.folder), waits=self.waiting is not None)
 
     @property
     def judge_maker(self) -> Callable[[Sequence[int], Sequence[int]], Judge]:
         """Makes the judge of the function, on the columns at some places."""
+        return self.judge_maker_in(scratch())
+
+    def judge_maker_in(self, folder: str) -> Callable[[Sequence[int], Sequence[int]], Judge]:
+        """The same for workers that share a folder."""
         if self.waiting is not None:
-            return partial(waiting_judge, self.name, self.function, self.waiting)
+            signature = short_digest([self.signature, *map(repr, plain_closure(self.function))])
+            return partial(waiting_judge, self.name, self.function, self.waiting, folder, signature)
         return partial(function_judge, self.name, self.function, self.takes, negate=False)
 
 
@@ -102,6 +111,11 @@ def predicate(
     concurrency: int | None = ...,
     timeout: float | None = ...,
     retries: int | None = ...,
+    deadline: float | None = ...,
+    outage: float | None = ...,
+    rate: float | None = ...,
+    cache: Literal["batch", "worker"] | CacheSpec | None = ...,
+    budget: float | None = ...,
     cost: float | None = ...,
     pinned: bool = ...,
     deterministic: bool = ...,
@@ -118,6 +132,11 @@ def predicate(
     concurrency: int | None = ...,
     timeout: float | None = ...,
     retries: int | None = ...,
+    deadline: float | None = ...,
+    outage: float | None = ...,
+    rate: float | None = ...,
+    cache: Literal["batch", "worker"] | CacheSpec | None = ...,
+    budget: float | None = ...,
     cost: float | None = ...,
     pinned: bool = ...,
     deterministic: bool = ...,
@@ -134,6 +153,11 @@ def predicate(
     concurrency: int | None = None,
     timeout: float | None = None,
     retries: int | None = None,
+    deadline: float | None = None,
+    outage: float | None = None,
+    rate: float | None = None,
+    cache: Literal["batch", "worker"] | CacheSpec | None = None,
+    budget: float | None = None,
     cost: float | None = None,
     pinned: bool = False,
     deterministic: bool = True,
@@ -153,10 +177,19 @@ def predicate(
         function says, or its annotations, else Arrow. NULL, as None or a missing value, means not kept.
     name
         By default, the function's.
-    concurrency, timeout, retries
-        Of a coroutine function: for how many rows a worker asks at once, 32 by default; the seconds that an attempt may
-        take; and how often to ask again after an error, with growing delays. Equal rows are asked for once where they
-        come together.
+    concurrency, rate
+        Of a coroutine function: for how many rows a worker asks at once, 32 by default; and how many calls a second
+        all workers together may begin.
+    timeout, retries, deadline, outage
+        Of a coroutine function: the seconds that an attempt may take; how often to ask again after an error, with
+        growing delays; the seconds after the first attempt in which further attempts may begin; and the seconds that
+        rows wait for a service that is down, 30 by default, until they fail without being asked for.
+    cache
+        Of a coroutine function: where answers are remembered, so that equal rows are asked for once: within a
+        ``"batch"``, the default, in a ``"worker"``, or as `tw.cache` says.
+    budget
+        Of a coroutine function: how much all workers together may spend, in the unit of the costs that `tw.judged`
+        tells, else in calls. Rows for which nothing is left fail, and are treated as `on_error` says.
     cost
         The cost of a row, in any unit (seconds, tokens, money). Give it for all predicates of a query or for none; if
         none has it, time is measured.
@@ -183,6 +216,11 @@ def predicate(
             concurrency=concurrency,
             timeout=timeout,
             retries=retries,
+            deadline=deadline,
+            outage=outage,
+            rate=rate,
+            cache=cache,
+            budget=budget,
             cost=cost,
             pinned=pinned,
             deterministic=deterministic,
@@ -195,7 +233,16 @@ def predicate(
     if takes is not None and takes not in get_args(Takes):
         raise ValueError(f"takes is one of {', '.join(get_args(Takes))}, not {takes!r}")
     takes = takes or takes_of(function) or "arrow"
-    given = {"concurrency": concurrency, "timeout": timeout, "retries": retries}
+    given = {
+        "concurrency": concurrency,
+        "timeout": timeout,
+        "retries": retries,
+        "deadline": deadline,
+        "outage": outage,
+        "rate": rate,
+        "cache": cache,
+        "budget": budget,
+    }
     waiting = _waiting(function, takes, {option: value for option, value in given.items() if value is not None})
     columns = parameter_names(function, "on='column'") if on is None else column_names(on, "on")
     _check_parameters(function, columns)
@@ -221,7 +268,11 @@ def _waiting(function: Callable[..., Any], takes: Takes, options: dict[str, Any]
         )
     if takes != "async" and options:
         raise TypeError(f"{next(iter(options))}= is for a predicate that waits: write async def {name}(...)")
-    return Waiting(**options) if takes == "async" else None
+    if takes != "async":
+        return None
+    if "cache" in options:
+        options["cache"] = cache_spec(options["cache"])
+    return Waiting(**options)
 
 
 def code_digest(function: Callable[..., Any]) -> str:
@@ -237,6 +288,18 @@ def code_digest(function: Callable[..., Any]) -> str:
 def _code_parts(code: CodeType) -> tuple[object, ...]:
     constants = [_code_parts(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts]
     return code.co_code, code.co_names, constants
+
+
+def plain_closure(function: Callable[..., Any]) -> list[object]:
+    """The plain values that a function has taken from around it; functions that differ in them answer differently.
+
+    >>> def above(limit):
+    ...     return lambda x: x > limit
+    >>> plain_closure(above(3))
+    [3]
+    """
+    cells = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
+    return [value for value in cells if isinstance(value, SCALARS)]
 
 
 def parameter_names(function: Callable[..., Any], instead: str) -> tuple[str, ...]:

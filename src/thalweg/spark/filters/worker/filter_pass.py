@@ -15,16 +15,20 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.drift import Watched
+from thalweg.ordering.overlap import WaitingFilter
 from thalweg.ordering.pipeline import Pipeline
 from thalweg.ordering.types import Booleans, Floats
 from thalweg.routing import ClassRouter, RoutedPipeline
 from thalweg.sealed import SavedStateError
+from thalweg.spark.filters.worker.cascade.judge import CascadeJudge
 from thalweg.spark.filters.worker.exchange import Exchange
-from thalweg.spark.filters.worker.judges import Judge, PredicateError
+from thalweg.spark.filters.worker.judges import Judge, PredicateError, Verdict
 from thalweg.spark.filters.worker.quarantine import Quarantine
 from thalweg.spark.filters.worker.report import WorkerReport
 from thalweg.spark.filters.worker.spec import Answer, PassSpec
 from thalweg.spark.filters.worker.view import View
+from thalweg.spark.filters.worker.waiting.judge import Waits
+from thalweg.spark.filters.worker.waiting.stage import WaitingStage
 
 MOST_PASSES = 32  # that a worker process remembers
 MOST_CHANGES = 20  # of the order that a worker reports
@@ -137,6 +141,11 @@ class FilterPass:
             drifts=drifts_of(pipeline),
             routing=None if routed is None else routing_of(routed),
             router=b"" if routed is None else routed.router.to_bytes(),
+            judges={
+                self.spec.names[number]: judge.report()
+                for number, judge in enumerate(self.judges)
+                if isinstance(judge, Waits | CascadeJudge)
+            },
             notes=[*self.notes, *self._exchange.notes],
         )
 
@@ -162,7 +171,7 @@ class FilterPass:
             self.pipeline.policy = self.pipeline.router.overall
         else:
             self.pipeline.policy = self.spec.policy.make(report.order)
-        if report.costs and None not in report.costs:
+        if report.costs and None not in report.costs and not report.tells_cost:  # else they are no seconds
             costs: Floats = np.array(report.costs, np.float64)
             self.pipeline.warm_up(costs, report.call_costs or np.zeros(costs.size))
 
@@ -199,16 +208,17 @@ class FilterPass:
     def _is_cheap(self, columns: Columns) -> bool:
         """Whether the filters are expected to take next to no time for a batch, and Arrow to copy it as fast."""
         expected = len(columns[0]) * self.pipeline.row_seconds  # NaN as long as nothing is known
+        if self.pipeline.waits:  # a batch is never long enough to keep services busy at its end
+            return True
         return expected < CHEAP_SECONDS and all(pa.types.is_primitive(column.type) for column in columns)
 
-    def _filter_of(self, number: int, judge: Judge) -> Callable[[View], Booleans]:
+    def _filter_of(self, number: int, judge: Judge) -> Callable[[View], Booleans] | WaitingFilter:
         """The judge as a filter: rows that it rejects go; rows that it fails on stay, others may reject them.
 
         For a three-valued answer the rows that are NULL stay as well: another predicate may be false.
         """
 
-        def stays(view: View) -> Booleans:
-            verdict = judge.judge(view)
+        def stays(view: View, verdict: Verdict) -> Booleans:
             kept = verdict.true
             if verdict.null is not None and self.spec.answer is Answer.TRUTH:
                 self._nulls[view.positions[verdict.null]] = True
@@ -220,7 +230,9 @@ class FilterPass:
                 self._failures.setdefault(int(places[row]), {})[number] = reason
             return kept | verdict.failed
 
-        return stays
+        if isinstance(judge, Waits):
+            return WaitingStage(judge, stays)
+        return lambda view: stays(view, judge.judge(view))
 
     def _answers(
         self, columns: Columns, kept: Booleans, failures: Mapping[int, Failure], quarantine: Quarantine | None

@@ -190,7 +190,11 @@ class NotJudge:
 
     def judge(self, view: View) -> Verdict:
         """Turn true and false about."""
-        verdict = self.negated.judge(view)
+        return self.negation_of(self.negated.judge(view))
+
+    @staticmethod
+    def negation_of(verdict: Verdict) -> Verdict:
+        """The verdict with true and false turned about."""
         false = ~verdict.true
         for other in (verdict.null, verdict.failed):
             if other is not None:

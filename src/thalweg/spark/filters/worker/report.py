@@ -40,8 +40,14 @@ class WorkerReport:
     drifts: list[dict[str, Any]] = field(default_factory=list)  # changes in the data that were detected
     routing: dict[str, Any] | None = None  # classes and their orders, as `ClassRouter.explain` tells them
     router: bytes = b""  # and as other workers learn from them
+    judges: dict[str, dict[str, Any]] = field(default_factory=dict)  # counts of predicates that wait, and of cascades
     notes: list[str] = field(default_factory=list)  # on files and classes that could not be used
     at: float = field(default_factory=time.time)
+
+    @property
+    def tells_cost(self) -> bool:
+        """Whether a predicate tells its cost, which the costs of all predicates then follow."""
+        return any(counts.get("cost") is not None for counts in self.judges.values())
 
     def to_bytes(self) -> bytes:
         """The file's content."""
@@ -76,6 +82,7 @@ def _check(values: Any, profile: Profile) -> None:  # noqa: ANN401 - from a file
         and all(isinstance(values[name], int | float) for name in ("rows", "kept", "at", "profile_seconds"))
         and all(isinstance(values[name], list) for name in ("changes", "drifts", "notes"))
         and isinstance(values["routing"], dict | None)
+        and isinstance(values.get("judges", {}), dict)
     )
     if not fits:
         raise ValueError("its parts do not fit together; delete it to start afresh")
@@ -94,7 +101,7 @@ def merge(reports: Sequence[WorkerReport]) -> WorkerReport:
         predicates=newest.predicates,
         order=newest.order,
         profile=reduce(Profile.merge, (report.profile for report in newest_first)),
-        costs=newest.costs,
+        costs=[] if newest.tells_cost else newest.costs,
         call_costs=newest.call_costs,
         routing=routed.routing,
         router=routed.router,

@@ -38,6 +38,11 @@ class View:
         return View(self._columns, which + rows.start if rows.start else which, self._numbers)
 
     @property
+    def batch(self) -> Sequence[pa.Array]:
+        """The columns of the whole batch; all views of a batch have the very same."""
+        return self._columns
+
+    @property
     def positions(self) -> Integers:
         """Where the rows are in the batch."""
         return np.arange(self._rows.start, self._rows.stop) if isinstance(self._rows, slice) else self._rows

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import thalweg as tw
-from thalweg.spark.filters.worker import waiting as module
 from thalweg.spark.filters.worker.view import View
-from thalweg.spark.filters.worker.waiting import Waiting, WaitingJudge
+from thalweg.spark.filters.worker.waiting import asking as module
+from thalweg.spark.filters.worker.waiting.judge import NotWaitingJudge, WaitingJudge
+from thalweg.spark.filters.worker.waiting.options import Waiting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,8 +45,8 @@ class Service:
         return None if number is None else number % 2 == 0
 
 
-def judge_of(service: Service, **options: Any) -> WaitingJudge:  # noqa: ANN401
-    return WaitingJudge("even", service.is_even, Waiting(**options), [0])
+def judge_of(function: Any, **options: Any) -> WaitingJudge:  # noqa: ANN401
+    return WaitingJudge("even", function, Waiting(**options), [0], folder=tempfile.mkdtemp(), signature="even")
 
 
 @given(st.lists(st.none() | st.integers(0, 5), min_size=1), st.integers(1, 4))
@@ -51,7 +54,7 @@ def test_answers_come_to_their_rows_and_equal_rows_are_asked_for_once(
     numbers: list[int | None], concurrency: int
 ) -> None:
     service = Service()
-    verdict = judge_of(service, concurrency=concurrency).judge(View([pa.array(numbers, pa.int64())]))
+    verdict = judge_of(service.is_even, concurrency=concurrency).judge(View([pa.array(numbers, pa.int64())]))
     assert verdict.true.tolist() == [number is not None and number % 2 == 0 for number in numbers]
     assert (verdict.null is not None) == (None in numbers)
     assert service.calls == Counter(set(numbers))
@@ -60,11 +63,11 @@ def test_answers_come_to_their_rows_and_equal_rows_are_asked_for_once(
 
 def test_retries_end_and_say_so() -> None:
     service = Service({2: 1, 4: 9, 6: 9})
-    verdict = judge_of(service, retries=2).judge(View([pa.array([2, 3, 4])]))
+    verdict = judge_of(service.is_even, retries=2).judge(View([pa.array([2, 3, 4])]))
     assert verdict.true.tolist() == [True, False, False]
     assert verdict.reasons == {2: "ConnectionError: busy, in the last of 3 attempts"}
     assert service.calls == {2: 2, 3: 1, 4: 3}
-    assert judge_of(service).judge(View([pa.array([6])])).reasons == {0: "ConnectionError: busy"}
+    assert judge_of(service.is_even).judge(View([pa.array([6])])).reasons == {0: "ConnectionError: busy"}
 
 
 def test_a_call_that_hangs_is_given_up() -> None:
@@ -73,17 +76,52 @@ def test_a_call_that_hangs_is_given_up() -> None:
             await asyncio.Event().wait()
         return True
 
-    verdict = WaitingJudge("hangs", hangs, Waiting(timeout=0.01), [0]).judge(View([pa.array([0, 1, 2])]))
+    verdict = judge_of(hangs, timeout=0.01).judge(View([pa.array([0, 1, 2])]))
     assert verdict.true.tolist() == [True, False, True]
     assert verdict.reasons == {1: "TimeoutError: no answer within 0.01 seconds"}
 
 
-def test_rows_that_cannot_be_hashed_are_asked_for_one_by_one() -> None:
+def test_rows_that_cannot_be_hashed_are_asked_for() -> None:
     async def is_long(values: list[int]) -> bool:
         return len(values) > 1
 
-    verdict = WaitingJudge("long", is_long, Waiting(), [0]).judge(View([pa.array([[1], [1, 2], [1]])]))
+    verdict = judge_of(is_long).judge(View([pa.array([[1], [1, 2], [1]])]))
     assert verdict.true.tolist() == [False, True, False]
+
+
+def test_answers_are_remembered_within_a_batch_or_as_long_as_asked_for(tmp_path: Path) -> None:
+    batches = [View([pa.array([2, 3])]), View([pa.array([3, None])])]
+    for cache, calls in (
+        (None, {2: 1, 3: 2, None: 1}),
+        (tw.cache(), {2: 1, 3: 1, None: 1}),
+        (tw.cache(file=tmp_path / "answers"), {2: 1, 3: 1, None: 1}),
+        (tw.cache(file=tmp_path / "answers"), {}),
+    ):
+        service = Service()
+        judge = judge_of(service.is_even, cache=cache)
+        verdicts = [judge.judge(view[0:2]) for view in batches for _ in range(2)]
+        assert [verdict.true.tolist() for verdict in verdicts] == 2 * [[True, False]] + 2 * [[False, False]]
+        assert service.calls == calls
+
+
+def test_a_told_cost_reaches_the_pipeline_and_the_budget() -> None:
+    async def is_small(number: int) -> tw.Judged:
+        return tw.judged(number < 2, cost=10)
+
+    judge = judge_of(is_small, budget=30, concurrency=1)
+    waited = judge.begin(View([pa.array([0, 1, 2, 3, 4])])).result()
+    assert waited.cost == 30
+    assert waited.verdict.true.tolist() == [True, True, False, False, False]
+    assert waited.verdict.reasons == dict.fromkeys([3, 4], "the budget of 30 is spent")
+    assert judge.report()["spent"] == 30
+
+
+def test_a_negation_waits_too() -> None:
+    negation = NotWaitingJudge("odd", judge_of(Service().is_even))
+    verdict = negation.begin(View([pa.array([1, 2, None])])).result().verdict
+    assert verdict.true.tolist() == [True, False, False]
+    assert verdict.null is not None
+    assert verdict.null.tolist() == [False, False, True]
 
 
 def test_wrong_options() -> None:
@@ -98,7 +136,14 @@ def test_wrong_options() -> None:
         tw.predicate(lambda a: a, takes="async")
     with pytest.raises(TypeError, match="retries= is for a predicate that waits: write async def"):
         tw.predicate(lambda a: a, retries=2)
-    for options, message in (({"concurrency": 0}, "1 or more"), ({"timeout": 0}, "above 0"), ({"retries": -1}, "0 or")):
+    for options, message in (
+        ({"concurrency": 0}, "1 or more"),
+        ({"timeout": 0}, "above 0"),
+        ({"retries": -1}, "0 or"),
+        ({"rate": 0}, "calls a second above 0"),
+        ({"budget": -1}, "0 or more"),
+        ({"cache": "workers"}, "tw.cache"),
+    ):
         with pytest.raises(ValueError, match=message):
             tw.predicate(waits, **options)  # type: ignore[call-overload]
 

@@ -1,0 +1,20 @@
+"""Benchmarks of programs as people have them, adapted by `tw.adapt` alone: UDFs joined by `&`, and SQL text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from thalweg_lab.benches.on_spark import run_scenarios
+from thalweg_lab.results import Result
+
+if TYPE_CHECKING:
+    from thalweg_lab.benches import Progress
+
+NAME = "adoption"
+SUMMARY = "tw.adapt on conditions as people write them, against tw.where with predicates made by hand and plain Spark"
+SCENARIOS = ("udfs-costly", "text-native")
+
+
+def run(scenario: str | None, progress: Progress) -> list[Result]:
+    """Measure one scenario, or all scenarios."""
+    return run_scenarios(__name__, (scenario,) if scenario else SCENARIOS, progress)

@@ -1,0 +1,156 @@
+"""Asks a service for one row: in its turn, again after an error, and never longer than the user allows.
+
+A call needs a free place among the calls under way, a service that is not known to be down, its turn by the rate, and
+its cost within the budget.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from thalweg.spark.filters.worker.judges import describe
+from thalweg.spark.filters.worker.waiting.breaker import CircuitBreaker
+from thalweg.spark.filters.worker.waiting.budget import Budget
+from thalweg.spark.filters.worker.waiting.judged import Judged
+from thalweg.spark.filters.worker.waiting.options import Waiting
+from thalweg.spark.filters.worker.waiting.rate import TokenBucket
+
+FIRST_DELAY = 0.1  # seconds before the first retry; doubled with every retry
+LONGEST_DELAY = 10.0  # seconds
+JITTER = 0.5  # a delay is longer or shorter by up to this share, so that retries do not come all at once
+
+Function = Callable[..., Awaitable[Any]]
+
+
+class Answered(NamedTuple):
+    """The answer for a row, or the reason why there is none."""
+
+    value: Any = None
+    reason: str | None = None
+    seconds: float = 0.0  # that its calls took together
+    cost: float = 0.0  # as told
+
+
+@dataclass
+class Calls:
+    """Counts of calls so far."""
+
+    calls: int = 0  # attempts, all of them
+    errors: int = 0  # attempts that failed
+    cost: float = 0.0  # as told
+    tells_cost: bool = False
+    answered: int = 0
+
+    @property
+    def expected_cost(self) -> float:
+        """The mean cost of a call; 1 as long as none was told."""
+        return self.cost / max(self.answered, 1) if self.tells_cost else 1.0
+
+
+class ServiceDownError(Exception):
+    """The service has been down for longer than rows wait for it."""
+
+
+class Asker:
+    """Asks a coroutine function for one row at a time, for many rows at once."""
+
+    def __init__(
+        self,
+        waiting: Waiting,
+        bucket: TokenBucket | None = None,
+        budget: Budget | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.waiting = waiting
+        self.budget = budget
+        self.breaker = CircuitBreaker(waiting.outage, clock)
+        self.calls = Calls()
+        self._bucket = bucket
+        self._clock = clock
+        self._sleep = sleep
+        self._places = asyncio.Semaphore(waiting.concurrency)
+
+    async def ask(self, function: Function, row: tuple[Any, ...]) -> Answered:
+        """Ask until there is an answer, or no attempt is left."""
+        start, delay, seconds = self._clock(), FIRST_DELAY, 0.0
+        attempt = 0
+        while True:
+            async with self._places:
+                try:
+                    await self._turn()
+                except ServiceDownError as error:
+                    return Answered(reason=str(error), seconds=seconds)
+                expected = self.calls.expected_cost
+                if self.budget is not None and not self.budget.set_aside(expected):
+                    return Answered(reason=f"the budget of {self.budget.limit:g} is spent", seconds=seconds)
+                answered = await self._attempt(function, row)
+            if self.budget is not None:
+                self.budget.correct((answered.cost if self.calls.tells_cost else 1.0) - expected)
+            seconds += answered.seconds
+            attempt += 1
+            if answered.reason is None:
+                return answered._replace(seconds=seconds)
+            late = self.waiting.deadline is not None and self._clock() - start + delay > self.waiting.deadline
+            if attempt > self.waiting.retries or late:
+                last = "" if attempt == 1 else f", in the last of {attempt} attempts"
+                return Answered(reason=f"{answered.reason}{last}", seconds=seconds)
+            await self._sleep(delay * random.uniform(1 - JITTER, 1 + JITTER))  # noqa: S311 - no secret
+            delay = min(2 * delay, LONGEST_DELAY)
+
+    async def _turn(self) -> None:
+        """Wait until a call may begin."""
+        while True:
+            if pause := self.breaker.pause():
+                if self.breaker.gives_up:
+                    raise ServiceDownError(f"the service has been down for {self.waiting.outage:g} seconds or more")
+                await self._sleep(pause)
+                continue
+            if self._bucket is not None and (wait := self._bucket.take()):
+                await self._sleep(wait)
+                if self.breaker.pause():
+                    continue
+            self.breaker.begin()
+            return
+
+    async def _attempt(self, function: Function, row: tuple[Any, ...]) -> Answered:
+        self.calls.calls += 1
+        before = self._clock()
+        try:
+            value = await asyncio.wait_for(function(*row), self.waiting.timeout)
+        except TimeoutError as error:
+            timeout = self.waiting.timeout
+            reason = describe(error) if timeout is None else f"TimeoutError: no answer within {timeout:g} seconds"
+            self.breaker.failed()
+        except Exception as error:  # noqa: BLE001 - any error of the user's function
+            reason = describe(error)
+            if is_of_service(error):
+                self.breaker.failed()
+            else:
+                self.breaker.succeeded()
+        else:
+            self.breaker.succeeded()
+            self.calls.answered += 1
+            cost = 0.0
+            if isinstance(value, Judged):
+                value, cost = value
+                self.calls.tells_cost = True
+                self.calls.cost += cost
+            return Answered(value, None, self._clock() - before, cost)
+        self.calls.errors += 1
+        return Answered(reason=reason, seconds=self._clock() - before)
+
+
+def is_of_service(error: Exception) -> bool:
+    """Whether an error may be the service's: errors of networks and of client libraries are, a `ValueError` is not.
+
+    >>> is_of_service(ConnectionError()), is_of_service(KeyError())
+    (True, False)
+    """
+    return isinstance(error, OSError | EOFError) or type(error).__module__ != "builtins"

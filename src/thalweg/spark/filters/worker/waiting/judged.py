@@ -1,0 +1,26 @@
+"""The answer of a predicate that waits, with its cost."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+
+class Judged(NamedTuple):
+    """Whether a row is kept, and the cost of finding it out."""
+
+    keep: bool | None
+    cost: float
+
+
+def judged(keep: bool | None, *, cost: float) -> Judged:  # noqa: FBT001 - it reads as `return judged(True, cost=3)`
+    """Return this from a predicate that waits, to tell the cost of a row: tokens, money, or any other unit.
+
+    All predicates of a query that tell a cost use the same unit. The order then minimises that cost.
+
+    >>> judged(True, cost=120)
+    Judged(keep=True, cost=120.0)
+    """
+    if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost < math.inf:
+        raise ValueError(f"cost= is a number, 0 or more, such as cost=120, not {cost!r}")
+    return Judged(keep, float(cost))

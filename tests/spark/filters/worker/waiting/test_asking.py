@@ -1,0 +1,136 @@
+"""Time is virtual here: the event loop jumps to the next moment at which something happens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from thalweg.spark.filters.worker.waiting.asking import Answered, Asker
+from thalweg.spark.filters.worker.waiting.breaker import FAILURES_IN_A_ROW
+from thalweg.spark.filters.worker.waiting.options import Waiting
+from thalweg.spark.filters.worker.waiting.rate import SHARE, TokenBucket
+from thalweg.spark.filters.worker.waiting.shared_number import OwnNumber
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    now = 0.0
+    _ready: Any
+    _scheduled: Any
+
+    def time(self) -> float:
+        return self.now
+
+    def _run_once(self) -> None:
+        if not self._ready and self._scheduled:
+            self.now = max(self.now, self._scheduled[0]._when)  # noqa: SLF001
+        super()._run_once()  # type: ignore[misc]
+
+
+Service = Callable[[int], Awaitable[bool]]
+
+
+def ask_all(rows: int, service: Callable[[VirtualLoop], Service], **options: Any) -> tuple[list[Answered], VirtualLoop]:  # noqa: ANN401
+    loop = VirtualLoop()
+    waiting = Waiting(**options)
+    bucket = None if waiting.rate is None else TokenBucket(waiting.rate, OwnNumber(), loop.time)
+
+    async def run() -> list[Answered]:
+        asker = Asker(waiting, bucket, clock=loop.time)
+        return await asyncio.gather(*(asker.ask(service(loop), (row,)) for row in range(rows)))
+
+    try:
+        return loop.run_until_complete(run()), loop
+    finally:
+        loop.close()
+
+
+def test_concurrency_bounds_calls_under_way() -> None:
+    def service(loop: VirtualLoop) -> Service:  # noqa: ARG001
+        async def answer(row: int) -> bool:  # noqa: ARG001
+            await asyncio.sleep(1)
+            return True
+
+        return answer
+
+    answers, loop = ask_all(100, service, concurrency=10)
+    assert loop.now == pytest.approx(10)
+    assert sum(answer.seconds for answer in answers) == pytest.approx(100)
+
+
+def test_the_rate_spaces_calls_whatever_the_concurrency() -> None:
+    begun: list[float] = []
+
+    def service(loop: VirtualLoop) -> Service:
+        async def answer(row: int) -> bool:  # noqa: ARG001
+            begun.append(loop.time())
+            return True
+
+        return answer
+
+    ask_all(50, service, concurrency=20, rate=10)
+    assert begun == pytest.approx([number / (10 * SHARE) for number in range(50)])
+
+
+def test_rows_outlast_an_outage_and_lose_no_attempt_while_the_service_is_down() -> None:
+    calls: list[tuple[float, int]] = []
+
+    def service(loop: VirtualLoop) -> Service:
+        async def answer(row: int) -> bool:
+            calls.append((loop.time(), row))
+            await asyncio.sleep(0.05)
+            if loop.time() < 10:
+                raise ConnectionError("down")
+            return True
+
+        return answer
+
+    answers, loop = ask_all(200, service, concurrency=20, retries=3)
+    assert all(answer.value and answer.reason is None for answer in answers)
+    assert sum(at < 10 for at, _ in calls) < 2 * FAILURES_IN_A_ROW + 20
+    assert loop.now < 20
+
+
+def test_rows_fail_at_once_when_a_service_stays_down() -> None:
+    calls: list[int] = []
+
+    def service(loop: VirtualLoop) -> Service:  # noqa: ARG001
+        async def answer(row: int) -> bool:
+            calls.append(row)
+            raise ConnectionError("down")
+
+        return answer
+
+    answers, loop = ask_all(1000, service, concurrency=20, retries=3, outage=30)
+    assert all(answer.reason for answer in answers)
+    assert answers[-1].reason == "the service has been down for 30 seconds or more"
+    assert len(calls) < 60
+    assert 30 <= loop.now < 40
+
+
+def test_an_error_of_the_row_does_not_count_as_an_outage() -> None:
+    def service(loop: VirtualLoop) -> Service:  # noqa: ARG001
+        async def answer(row: int) -> bool:
+            raise ValueError(row)
+
+        return answer
+
+    answers, loop = ask_all(100, service)
+    assert [answer.reason for answer in answers] == [f"ValueError: {row}" for row in range(100)]
+    assert loop.now == 0
+
+
+def test_no_attempt_begins_after_the_deadline() -> None:
+    def service(loop: VirtualLoop) -> Service:  # noqa: ARG001
+        async def answer(row: int) -> bool:  # noqa: ARG001
+            await asyncio.sleep(100)
+            return True
+
+        return answer
+
+    (answer,), loop = ask_all(1, service, timeout=1, retries=50, deadline=5)
+    assert answer.reason is not None
+    assert answer.reason.startswith("TimeoutError: no answer within 1 seconds, in the last of ")
+    assert loop.now < 7
