@@ -145,7 +145,7 @@ def test_wrong_options() -> None:
         ({"cache": "workers"}, "tw.cache"),
     ):
         with pytest.raises(ValueError, match=message):
-            tw.predicate(waits, **options)  # type: ignore[call-overload]
+            tw.predicate(waits, **options)
 
 
 def test_on_spark(spark: SparkSession) -> None:
