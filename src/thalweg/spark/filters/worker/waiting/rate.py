@@ -1,8 +1,8 @@
 """Limits how often a service is asked, for all workers together: a token bucket.
 
 The bucket is kept as one number, the time at which the next call is due (the generic cell rate algorithm of ATM
-networks, ITU-T I.371). It holds a single token: calls are never closer than the rate allows, also after a pause. Networks
-deliver them less evenly, so calls are begun a little more slowly than that.
+networks, ITU-T I.371). It holds a single token: calls are never closer than the rate allows, also after a pause.
+Networks deliver them less evenly, so calls are begun a little more slowly than that.
 """
 
 from __future__ import annotations
