@@ -6,6 +6,17 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.thalweg-setup
 # More arguments for pytest, say "-k name".
 PYTEST_ARGS ?=
+# The tests that need nothing but Spark, and no minutes each.
+QUICK := not browser and not cluster and not long and not chaos and not delta and not kafka and not soak
+# The versions of PySpark that `test-versions` runs on, each in a virtualenv of its own; for Kafka and Delta Lake, the newest
+# version that both have jars for. PYTHON=python3.13 makes virtualenvs of that Python.
+SPARK_VERSIONS ?= 4.1.4 4.2.0 4.3.0
+TABLES_VERSION := 4.2.0
+PYTHON ?=
+# How many hostile inputs each test of `fuzz` draws, and for how many seconds, from which seed `chaos` kills.
+COUNT ?= 10000
+SECONDS ?= 600
+SEED ?= 0
 
 # Two targets may want the system's package manager, which serves one at a time.
 .NOTPARALLEL:
@@ -14,7 +25,7 @@ PYTEST_ARGS ?=
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml lab/pyproject.toml constraints.txt scripts/setup-python.sh
 	@sh scripts/setup-python.sh "$(VENV)"
@@ -33,11 +44,16 @@ demo: setup java ## See the optimizer at work on Spark
 
 .PHONY: test
 test: setup java ## Run the tests: units, properties, doctests, Spark
-	@sh scripts/run-tests.sh $(BIN)/python "not cluster and not long and not lab" $(PYTEST_ARGS)
+	@sh scripts/run-tests.sh $(BIN)/python "not lab and $(QUICK)" $(PYTEST_ARGS)
 
 .PHONY: test-lab
 test-lab: setup java ## Run the tests of the lab: experiments, benchmarks and the demonstration
-	@sh scripts/run-tests.sh $(BIN)/python "lab and not cluster and not long" $(PYTEST_ARGS)
+	@sh scripts/run-tests.sh $(BIN)/python "lab and $(QUICK)" $(PYTEST_ARGS)
+
+.PHONY: test-browser
+test-browser: setup java ## Open the live page in a browser, with queries on Spark; pictures go to build/screenshots
+	@sh scripts/ensure-browser.sh build/axe-core
+	@$(BIN)/python -m pytest -m browser $(PYTEST_ARGS)
 
 .PHONY: test-long
 test-long: setup java ## Compare random queries with an independent engine for some minutes; others each time
@@ -45,7 +61,40 @@ test-long: setup java ## Compare random queries with an independent engine for s
 
 .PHONY: test-cluster
 test-cluster: setup java ## Run the tests that start clusters, servers and drivers of their own, and kill some
-	@$(BIN)/python -m pytest -m cluster $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -m "cluster and not chaos" $(PYTEST_ARGS)
+
+.PHONY: test-kafka
+test-kafka: java ## Run filters, joins and a session from Kafka to Kafka, and kill the driver and the broker
+	@sh scripts/setup-spark-version.sh .venv-spark-$(TABLES_VERSION) $(TABLES_VERSION)
+	@sh scripts/fetch-jars.sh tests/kafka/broker.xml .jars/kafka-broker
+	@sh scripts/fetch-jars.sh tests/kafka/connector.xml .jars/kafka-connector
+	@.venv-spark-$(TABLES_VERSION)/bin/python -m pytest -m kafka tests/kafka $(PYTEST_ARGS)
+
+.PHONY: test-delta
+test-delta: java ## Read, write and look up in tables of Delta Lake
+	@sh scripts/setup-spark-version.sh .venv-spark-$(TABLES_VERSION) $(TABLES_VERSION)
+	@sh scripts/fetch-jars.sh tests/delta/delta.xml .jars/delta
+	@.venv-spark-$(TABLES_VERSION)/bin/python -m pytest -m delta tests/delta $(PYTEST_ARGS)
+
+.PHONY: test-versions
+test-versions: java ## Run tests on each supported version of PySpark: those in tests/versions/quick.txt, or ALL=1
+	@for version in $(SPARK_VERSIONS); do \
+		venv=".venv-spark-$$version$(if $(PYTHON),-$(notdir $(PYTHON)))"; \
+		sh scripts/setup-spark-version.sh "$$venv" "$$version" $(PYTHON) && \
+		sh scripts/test-version.sh "$$venv" "$(ALL)" $(PYTEST_ARGS) || exit 1; \
+	done
+
+.PHONY: fuzz
+fuzz: setup ## Give hostile inputs to everything that reads any: COUNT=10000 for each test
+	@THALWEG_FUZZ_INPUTS=$(COUNT) $(BIN)/python -m pytest -q --timeout=0 tests/fuzz $(PYTEST_ARGS)
+
+.PHONY: chaos
+chaos: setup java ## Kill and break things at random points, for SECONDS=600 or so, from SEED=0 on
+	@THALWEG_CHAOS_SECONDS=$(SECONDS) THALWEG_CHAOS_SEED=$(SEED) $(BIN)/python -m pytest -m chaos tests/chaos $(PYTEST_ARGS)
+
+.PHONY: soak
+soak: setup java ## Run queries for SECONDS=600, and see that what their processes hold does not grow
+	@THALWEG_SOAK_SECONDS=$(SECONDS) $(BIN)/python -m pytest -m soak tests/soak $(PYTEST_ARGS)
 
 .PHONY: lint
 lint: setup ## Check style, formatting, types and the import contracts

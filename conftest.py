@@ -53,6 +53,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         fixtures = getattr(item, "fixturenames", ())
         if "spark" in fixtures or "environment" in fixtures:
             item.add_marker(pytest.mark.spark)
+        if "browser" in fixtures:
+            item.add_marker(pytest.mark.browser)
         if "environment" in fixtures:
             item.add_marker(pytest.mark.cluster)
 

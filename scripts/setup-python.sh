@@ -8,4 +8,4 @@ if ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
     python=$(sh "${0%/*}/ensure-python.sh")
     "$python" -m venv "$venv"
 fi
-"$venv/bin/python" -m pip install --disable-pip-version-check -c constraints.txt -e ".[dev]" -e ./lab
+"$venv/bin/python" -m pip install --disable-pip-version-check -c constraints.txt -e ".[dev,dashboard]" -e ./lab

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from thalweg.dashboard.start import dashboard
     from thalweg.spark.explain import Explanation, explain
     from thalweg.spark.filters.adapt import adapt
     from thalweg.spark.filters.enable import disable, enable
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from thalweg.spark.session.session import Session
 
 _HOMES = {  # where each name lives; imported when it is first used, so that the optimizer alone needs no Spark
+    "dashboard": "thalweg.dashboard.start",
     "Explanation": "thalweg.spark.explain",
     "explain": "thalweg.spark.explain",
     "configure": "thalweg.spark.joins.configure",
@@ -74,6 +76,7 @@ __all__ = [
     "cascade",
     "condition",
     "configure",
+    "dashboard",
     "disable",
     "enable",
     "explain",

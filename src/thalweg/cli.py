@@ -32,6 +32,7 @@ def command_line(commands: Iterable[metadata.EntryPoint]) -> typer.Typer:
         pretty_exceptions_show_locals=False,
     )
     main.callback()(options)
+    main.command()(dashboard)
     main.command()(explain)
     main.command()(run)
     installed = {command.name: command.load() for command in commands}
@@ -142,6 +143,42 @@ def explain(
         write_atomically(picture, image)
     if json_file is not None:
         write_json(json_file, finite(explanation.to_json()))
+
+
+def dashboard(
+    host: Annotated[
+        str, typer.Option(help="The address to serve the page at; any other than this needs a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int | None, typer.Option(help="The port; by default 8642, or the next that is free.")] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="THALWEG_DASHBOARD_TOKEN",
+            help="The token that readers need; one is made where it is needed. Better in the environment.",
+        ),
+    ] = None,
+    name: Annotated[
+        list[str] | None, typer.Option(help="Another name by which the page may be called, such as a proxy's.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where programs write their events; by default the user's folder for state.")
+    ] = None,
+) -> None:
+    """Serve the page that shows what queries do, of all programs of this user that call `tw.dashboard()`.
+
+    Ends with Ctrl-C. The page only reads.
+    """
+    from thalweg.dashboard.start import NoServerError, serve_page
+
+    try:
+        serve_page(host, port, token, name or (), folder, _print_plainly)
+    except (NoServerError, PermissionError, ValueError) as error:
+        messages.print(str(error), style="bold red", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(1) from None
+
+
+def _print_plainly(text: str) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def run(

@@ -27,6 +27,8 @@ def find(name: str, registered: Iterable[type[N]], role: str) -> type[N]:
 a-greedy, sweep, independent, local-swaps, adjacent-swap, marginal-rank
     """
     by_name = {kind.name: kind for kind in registered}
+    if not isinstance(name, str):
+        raise TypeError(f"a {role} has a name, one of {', '.join(by_name)}, not {name!r}")
     if name not in by_name:
         raise ValueError(f"there is no {role} {name!r}{hint(name, by_name)} There are: {', '.join(by_name)}")
     return by_name[name]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def unseal(kind: str, version: int, data: bytes, remedy: str = REMEDY) -> list[b
     """
     header, newline, _ = data[: LONGEST_HEADER + len(MAGIC)].partition(b"\n")
     found_kind, _, found_version = header.removeprefix(MAGIC).decode("utf-8", "replace").rpartition(" ")
-    if not header.startswith(MAGIC) or not newline or not found_version.isdigit():
+    if not header.startswith(MAGIC) or not newline or not found_version.isdecimal() or not found_version.isascii():
         raise SavedStateError(f"this is no saved {kind}, or one of an early version; {remedy}")
     if found_kind != kind:
         raise SavedStateError(f"this is a saved {found_kind}, not a saved {kind}; {remedy}")
@@ -60,6 +61,18 @@ def unseal(kind: str, version: int, data: bytes, remedy: str = REMEDY) -> list[b
     if hashlib.sha256(body).digest() != digest:
         raise SavedStateError(f"the saved {kind} is damaged or cut short; {remedy}")
     return _parts(kind, body, remedy)
+
+
+def unseal_json(kind: str, version: int, data: bytes, remedy: str = REMEDY) -> Any:  # noqa: ANN401 - any JSON value
+    """The JSON value that is the only part of a saved value, or a `SavedStateError`.
+
+    >>> unseal_json("greeting", 1, seal("greeting", 1, b'{"words": 2}'))
+    {'words': 2}
+    """
+    parts = unseal(kind, version, data, remedy)
+    if len(parts) != 1:
+        raise odd(kind, f"{len(parts)} parts", remedy)
+    return load_json(kind, parts[0])
 
 
 def load_json(kind: str, text: bytes | str) -> Any:  # noqa: ANN401 - any value that JSON has
@@ -129,9 +142,27 @@ def load_table(kind: str, data: bytes, schema: pa.Schema | None = None) -> pa.Ta
     return table
 
 
-def odd(kind: str, found: str) -> SavedStateError:
+@contextmanager
+def refusing_odd_values(kind: str, remedy: str = REMEDY) -> Iterator[None]:
+    """While a value is made of saved content: content that does not fit gives a `SavedStateError`.
+
+    >>> with refusing_odd_values("greeting"):
+    ...     {"words": 2}["volume"]
+    Traceback (most recent call last):
+    thalweg.sealed.SavedStateError: the saved greeting is not what Thalweg writes (KeyError: 'volume'); delete it to
+    start afresh
+    """
+    try:
+        yield
+    except SavedStateError:
+        raise
+    except (AttributeError, LookupError, OSError, OverflowError, StopIteration, TypeError, ValueError) as error:
+        raise odd(kind, f"{type(error).__name__}: {error}", remedy) from None
+
+
+def odd(kind: str, found: str, remedy: str = REMEDY) -> SavedStateError:
     """The error for content whose digest is right, but which Thalweg does not write."""
-    return SavedStateError(f"the saved {kind} is not what Thalweg writes ({found}); delete it to start afresh")
+    return SavedStateError(f"the saved {kind} is not what Thalweg writes ({found}); {remedy}")
 
 
 def _parts(kind: str, body: bytes, remedy: str) -> list[bytes]:
@@ -140,7 +171,7 @@ def _parts(kind: str, body: bytes, remedy: str) -> list[bytes]:
         first = start + LENGTH.size
         size = LENGTH.unpack_from(body, start)[0] if first <= len(body) else len(body)
         if first + size > len(body):
-            raise SavedStateError(f"the saved {kind} is not what Thalweg writes (a part is cut short); {remedy}")
+            raise odd(kind, "a part is cut short", remedy)
         parts.append(body[first : first + size])
         start = first + size
     return parts

@@ -62,13 +62,18 @@ def any_rows(random: np.random.Generator, schema: pa.Schema, at: int, most: int 
 
 
 def any_heavy(random: np.random.Generator, query: JoinQuery, shares: Shares, table: str) -> tuple[HeavyValue, ...]:
-    """Some values to split, mostly the frequent value."""
-    return tuple(
-        HeavyValue(number, int(HASHES[key]), str(random.choice(sorted({name for name, _ in equal} - {table}))))
-        for number, equal in enumerate(query.equalities)
-        for key in range(KEYS)
-        if shares.sizes[number] > 1 and random.random() < (0.7 if key == 0 else 0.1)
-    )
+    """Some values to split, mostly the frequent value, with one input spread or two."""
+    heavy = []
+    for number, equal in enumerate(query.equalities):
+        for key in range(KEYS):
+            if shares.sizes[number] > 1 and random.random() < (0.7 if key == 0 else 0.1):
+                first, *others = random.permutation(sorted({name for name, _ in equal} - {table})).tolist()
+                lines = [each for each in range(2, shares.sizes[number]) if shares.sizes[number] % each == 0]
+                value = HeavyValue(number, int(HASHES[key]), first)
+                if others and lines and random.random() < 0.7:
+                    value = value._replace(lines=int(random.choice(lines)), across=others[0])
+                heavy.append(value)
+    return tuple(heavy)
 
 
 class Grid:

@@ -8,7 +8,7 @@ import numpy as np
 
 from thalweg.mjoin.layouts import PLAIN, ActiveLayouts, HeavyValue
 from thalweg.mjoin.shares import Shares
-from thalweg.mjoin.skew import LEAST_ROWS, SAMPLE, SkewReport, SkewStatistics, frequent_values
+from thalweg.mjoin.skew import LEAST_ROWS, SAMPLE, SkewReport, SkewStatistics, copied_rows, frequent_values
 from thalweg.mjoin.window import FOREVER
 
 SHARES = Shares((4,), {"A": frozenset([0]), "B": frozenset([0])})
@@ -54,6 +54,14 @@ def test_another_input_is_spread_when_it_has_clearly_more_rows() -> None:
     both = after(statistics, layouts, 0.25, of="B")  # of the 0.3 before, half is remembered
     assert both.next_layouts(0, SHARES) == layouts
     assert after(both, layouts, 0.4, of="B").next_layouts(0, SHARES).heavy == (HeavyValue(0, 7, "B"),)
+
+
+def test_two_inputs_are_spread_if_both_have_many_rows_of_a_value() -> None:
+    reports = [SkewReport(name, ROWS, 0, {0: {7: 0.5 * ROWS}}) for name in "AB"]
+    (value,) = SkewStatistics().after(PLAIN, reports, SHARES).next_layouts(0, SHARES).heavy
+    assert value == HeavyValue(0, 7, "A", 2, "B")
+    assert copied_rows(value, {"A": 10.0, "B": 10.0}, SHARES) == 40
+    assert copied_rows(HeavyValue(0, 7, "A"), {"A": 10.0, "B": 10.0}, SHARES) == 50
 
 
 def test_a_change_waits_until_rows_of_the_old_layout_have_expired() -> None:

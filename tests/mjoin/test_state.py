@@ -95,14 +95,15 @@ def test_another_query_is_refused() -> None:
     assert unpack_segment(QUERY, data)[1].equals(batch)
     first, second = QUERY.inputs
     others = (
-        replace(QUERY, inputs=(replace(first, window=TimeWindow(999)), second)),
+        replace(QUERY, inputs=(replace(first, window=TimeWindow(10**6)), second)),
+        replace(QUERY, inputs=(replace(first, window=TimeWindow(1)), second), output="changelog"),
         replace(QUERY, inputs=(replace(first, window=None), second)),
         replace(QUERY, inputs=(replace(first, schema=SCHEMA.append(pa.field("more", pa.int8()))), second)),
         replace(QUERY, inputs=(replace(first, schema=SCHEMA.set(2, pa.field("text", pa.large_string()))), second)),
         replace(QUERY, equalities=(frozenset([("A", "at"), ("B", "key")]),)),
     )
     for query in others:
-        with pytest.raises(SavedStateError, match=r"another query.*restore them, or start"):
+        with pytest.raises(SavedStateError, match=r"another query.*restore .*, or start"):
             Cell.load(query, {0: data}, None)
     Cell.load(
         replace(QUERY, select=QUERY.select[:1], output="changelog"), {0: data}, None
@@ -116,7 +117,7 @@ def test_another_query_is_refused() -> None:
         (lambda data: b"x" + data, "no saved segment of a join"),
         (lambda _: b"thalweg join\0\1\0\0" + bytes(100), "no saved segment of a join, or one of an early version"),
         (lambda data: data[:20], "no saved segment of a join"),
-        (lambda _: seal(KIND, VERSION + 1, b"A"), "has version 3, and this Thalweg reads version 2"),
+        (lambda _: seal(KIND, VERSION + 1, b"A"), "has version 4, and this Thalweg reads version 3"),
         (lambda data: data[: len(data) // 2], "damaged"),
     ],
 )
@@ -125,6 +126,27 @@ def test_damaged_state_is_refused(spoil: object, message: str) -> None:
     data = pack_segment(QUERY, "A", rows(np.random.default_rng(0), 300, 0, 10))
     with pytest.raises(SavedStateError, match=f"{message}.*start the query with a new checkpoint"):
         Cell.load(QUERY, {0: spoil(data)}, None)
+
+
+def test_state_with_more_columns_and_longer_windows_is_taken_over() -> None:
+    random = np.random.default_rng(1)
+    batches = [{name: rows(random, 40, 10 * step, 10 * step + 10, 5) for name in NAMES} for step in range(4)]
+    first, second = QUERY.inputs
+    fewer = pa.schema([SCHEMA.field("at"), SCHEMA.field("key")])
+    changed = replace(
+        QUERY,
+        inputs=(replace(first, schema=fewer, window=TimeWindow(5)), second),
+        select=(("A", "key", "key"), ("B", "text", "b")),
+    )
+    before, state = Cell(QUERY), dict[int, bytes]()
+    whole = Cell(changed)
+    for step, batch in enumerate(batches[:3]):
+        state |= before.step(batch, 10 * step - 10).added
+        whole.step({"A": batch["A"].select(fewer.names), "B": batch["B"]}, 10 * step - 10)
+    last = {"A": batches[3]["A"].select(fewer.names), "B": batches[3]["B"]}
+    found = Cell.load(changed, state, 10).step(last, 20).results.to_pylist()
+    assert found
+    assert sorted(map(str, found)) == sorted(map(str, whole.step(last, 20).results.to_pylist()))
 
 
 def test_windows_by_count_take_all_rows_at_once_or_a_watermark_with_each_step() -> None:

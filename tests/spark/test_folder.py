@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,14 @@ def test_what_is_in_the_way_is_no_file(tmp_path: Path) -> None:
         assert folder.read(["x.learned"]) == {}
         assert folder.version("absent") is None
         folder.delete(["x.learned"])
+
+
+def test_files_are_for_their_owner_only(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path / "new")
+    before = os.umask(0)
+    try:
+        folder.write("learnt", b"values of rows")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "new" / "learnt").stat().st_mode & 0o777 == 0o600

@@ -4,13 +4,14 @@
 `SCHEDULERS` lists every scheduler. A join of two streams, A.k = B.k, with a condition on A:
 
 >>> from thalweg.sql.query import (
-...     ContinuousQuery, EquiJoin, Expression, Input, Output, Position, RoundWindow, Selection
+...     ContinuousQuery, EquiJoin, Expression, QueryInput, Output, Position, RoundWindow, Selection
 ... )
 >>> def written(sql, alias, column):
 ...     return Expression(sql, frozenset([alias]), frozenset([(alias, column)]), Position(1, 1))
 >>> left, right = written("`A`.`k`", "A", "k"), written("`B`.`k`", "B", "k")
 >>> query = ContinuousQuery(
-...     text="", digest="", inputs=(Input("A", "clicks", True, ("k", "v")), Input("B", "views", True, ("k",))),
+...     text="", digest="",
+...     inputs=(QueryInput("A", "clicks", True, ("k", "v")), QueryInput("B", "views", True, ("k",))),
 ...     outputs=(Output("k", left, False),),
 ...     selections=(Selection("A", written("`A`.`v` > 5", "A", "v"), "`v` > 5", "range"),),
 ...     equi_joins=(EquiJoin(left, right),), residuals=(), group_by=(), having=None, is_distinct=False,

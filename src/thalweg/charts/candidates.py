@@ -32,7 +32,7 @@ from thalweg.joinorder import JoinGraph, JoinPredicate, JoinStream, QAware
 from thalweg.joinorder.graph import DEFAULT_SELECTIVITY
 from thalweg.joinorder.text import Attribute, Equality
 from thalweg.sealed import short_digest
-from thalweg.sql.query import ContinuousQuery, EquiJoin, Input
+from thalweg.sql.query import ContinuousQuery, EquiJoin, QueryInput
 
 MOST_INPUTS = 6  # 360 left-deep orders of a join in which all inputs are connected
 MOST_JOINS = 64  # candidates that are costed for every region of a chart
@@ -125,7 +125,7 @@ def plan_space(query: ContinuousQuery, *, equality_is_transitive: bool = True) -
     return PlanSpace(tuple(each.alias for each in query.inputs), leaves, joins, window)
 
 
-def _leaves(query: ContinuousQuery, source: Input) -> Iterator[PlanNode]:
+def _leaves(query: ContinuousQuery, source: QueryInput) -> Iterator[PlanNode]:
     """Both orders of σ and π of an input, or its scan."""
     scan = Scan(source.alias, source.source, source.is_stream)
     selections = tuple(selection for selection in query.selections if selection.alias == source.alias)

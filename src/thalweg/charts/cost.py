@@ -48,7 +48,7 @@ class Weights:
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            if not 0.0 <= value < math.inf:
+            if not isinstance(value, int | float) or not 0.0 <= value < math.inf:
                 raise ValueError(f"the {name} weight is a number, 0 or more, not {value}")
         if self.rate == self.memory == 0.0:
             raise ValueError("one of the weights must be above 0, or all plans cost the same")

@@ -2,8 +2,10 @@
 
 A heavy value of a class of equal attributes has an input that is *spread*: its rows with that value go to a place along
 the class that a hash of the whole row gives. The other inputs that have the class are *copied* along it, for rows with
-that value. Each combination has exactly one row of the spread input, so it still meets in exactly one cell. All other
-rows go where the grid says. This module does not decide which values are heavy.
+that value. Each combination has exactly one row of the spread input, so it still meets in exactly one cell. Where the
+value is frequent in a second input, too, the places form a table: the first input is spread over its lines and copied
+along each, the second is spread over its columns. A row of either then meet in exactly one place. All other rows go
+where the grid says. This module does not decide which values are heavy. (Decisions 0034, 0111)
 """
 
 from __future__ import annotations
@@ -31,6 +33,30 @@ class HeavyValue(NamedTuple):
     number: int  # of its class of equal attributes
     hashed: int  # the hash of the value
     spread: str  # the input whose rows with this value are spread
+    lines: int = 0  # over which it is spread, if another input is spread as well; 0 for all places
+    across: str = ""  # the input that is spread over the columns of each line
+
+    def places(self, name: str, places: int) -> CopiedPlaces:
+        """Where rows of an input with this value go, of so many places along the class.
+
+        >>> value = HeavyValue(0, 17, "A", 2, "B")
+        >>> [list(value.places(name, 6).copies) for name in "ABC"]
+        [[0, 1, 2], [0, 3], [0, 1, 2, 3, 4, 5]]
+        """
+        columns = places // (self.lines or places)
+        if name == self.spread:
+            return CopiedPlaces(places // columns, columns, range(columns))
+        if name == self.across:
+            return CopiedPlaces(columns, 1, range(0, places, columns))
+        return CopiedPlaces(1, 1, range(places))
+
+
+class CopiedPlaces(NamedTuple):
+    """The places of a row: the first is its hash modulo `parts`, times `step`; the others are `copies` after it."""
+
+    parts: int
+    step: int
+    copies: range
 
 
 @dataclass(frozen=True)
@@ -139,21 +165,31 @@ def _places(
     heavy: Sequence[HeavyValue], shares: Shares, name: str, hashes: Mapping[int, Integers], scattered: Integers
 ) -> tuple[Integers, Integers, Integers]:
     """By a single layout: the first cell of each row, and all pairs of rows' numbers and cells."""
-    first, copied = np.zeros(scattered.size, np.int64), np.zeros(scattered.size, np.int64)
+    first = np.zeros(scattered.size, np.int64)
+    # Rows by the copies that are made of them, class by class.
+    groups: dict[tuple[tuple[int, range], ...], Integers] = {(): np.arange(scattered.size)}
     for number, hashed in hashes.items():
-        of_class = [value for value in heavy if value.number == number]
-        is_spread = _among(hashed, (value for value in of_class if value.spread == name))
-        is_copied = _among(hashed, (value for value in of_class if value.spread != name))
-        place = np.where(is_spread, scattered >> TURN * number % WORD, hashed) % shares.sizes[number]
-        first += np.where(is_copied, 0, place) * shares.strides[number]
-        copied |= is_copied.astype(np.int64) << number
+        size, stride = shares.sizes[number], shares.strides[number]
+        place, copies_of = hashed % size, np.zeros(scattered.size, np.int64)
+        kinds = [range(1)]
+        for value in (value for value in heavy if value.number == number):
+            places, is_value = value.places(name, size), hashed == value.hashed
+            place[is_value] = (scattered[is_value] >> TURN * number % WORD) % places.parts * places.step
+            copies_of[is_value] = len(kinds)
+            kinds.append(places.copies)
+        first += place * stride
+        groups = {
+            (*before, (number, copies)): rows[copies_of[rows] == kind]
+            for before, rows in groups.items()
+            for kind, copies in enumerate(kinds)
+        }
     numbers, cells = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for pattern in np.unique(copied).tolist():
-        copied_along = frozenset(number for number in hashes if pattern >> number & 1)
-        offsets = np.array(shares.offsets(name, copied_along))
-        of_pattern = np.flatnonzero(copied == pattern)
-        numbers.append(np.repeat(of_pattern, offsets.size))
-        cells.append(np.add.outer(first[of_pattern], offsets).ravel())
+    for copied, rows in groups.items():
+        offsets = np.array(shares.offsets(name))
+        for number, copies in copied:
+            offsets = np.add.outer(offsets, np.array(copies) * shares.strides[number]).ravel()
+        numbers.append(np.repeat(rows, offsets.size))
+        cells.append(np.add.outer(first[rows], offsets).ravel())
     return first, np.concatenate(numbers), np.concatenate(cells)
 
 

@@ -39,6 +39,15 @@ class TimeWindow:
     def __str__(self) -> str:
         return f"{self.microseconds} microseconds"
 
+    def is_within(self, other: str) -> bool:
+        """Whether another window, as text, has all rows that this window has.
+
+        >>> TimeWindow(5).is_within("7 microseconds"), TimeWindow(5).is_within("5 rows")
+        (True, False)
+        """
+        length, _, unit = other.partition(" ")
+        return unit == "microseconds" and self.microseconds <= int(length)
+
 
 @dataclass(frozen=True)
 class CountWindow:
@@ -263,12 +272,18 @@ class JoinQuery:
                 )
         return JoinGraph(tuple(streams), tuple(predicates))
 
+    @property
+    def may_shorten_windows(self) -> bool:
+        """Whether a query that goes on with the state of longer windows gives the results of its own windows.
+
+        A changelog, or a row without a match, would have to tell what has left the shorter windows before.
+        """
+        return self.kind == "inner" and self.output == "append"
+
     @cached_property
     def digests(self) -> dict[str, str]:
-        """For each input, a digest of everything that the meaning of its saved rows depends on."""
+        """For each input, a digest of what the meaning of its saved rows depends on, besides columns and window."""
         return {
-            each.name: short_digest(
-                [each.name, str(each.schema), str(each.time), str(each.window), str(self.key_columns[each.name])]
-            )
+            each.name: short_digest([each.name, str(each.time), str(self.key_columns[each.name])])
             for each in self.inputs
         }

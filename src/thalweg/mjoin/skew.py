@@ -23,7 +23,7 @@ SAMPLE = 1024  # rows of a task that are looked at
 REPORTED = 16  # values of a class that a task reports
 HEAVY = 1.0  # of the fair share of a place along the class: more makes a value heavy,
 LIGHT = 0.5  # and less than this makes it light again
-CLEARLY_MORE = 2.0  # times the rows of the spread input, that another input must have to be spread instead
+CLEARLY_MORE = 1.5  # times the rows that the best way to split a value sends: then it is split that way instead
 LEAST_ROWS = 1000  # that must have come lately: with fewer, no cell has much to do
 KEPT = 0.5  # of the earlier counts is remembered, a micro-batch later
 
@@ -136,17 +136,18 @@ class SkewStatistics:
 
     def _heavy_values(self, shares: Shares) -> tuple[HeavyValue, ...]:
         """The values to split."""
-        spread_now = {(value.number, value.hashed): value.spread for value in self.layouts.heavy}
+        split_now = {(value.number, value.hashed): value for value in self.layouts.heavy}
         heavy = []
         for number, by_hash in self.values.items():
             for hashed, by_input in by_hash.items():
-                present = spread_now.get((number, hashed))
+                present = split_now.get((number, hashed))
                 if self.load(number, hashed, shares) <= (LIGHT if present else HEAVY):
                     continue
-                spread = max(sorted(by_input), key=by_input.__getitem__)
-                if present and by_input[spread] <= CLEARLY_MORE * by_input.get(present, 0.0):
-                    spread = present
-                heavy.append(HeavyValue(number, hashed, spread))
+                best = cheapest_split(number, hashed, by_input, shares)
+                is_clear = not present or copied_rows(present, by_input, shares) > CLEARLY_MORE * copied_rows(
+                    best, by_input, shares
+                )
+                heavy.append(best if present is None or is_clear else present)
         return tuple(sorted(heavy))
 
     def to_json(self) -> dict[str, Any]:
@@ -164,6 +165,32 @@ class SkewStatistics:
         """The statistics that `to_json` was called on."""
         layouts, values = ActiveLayouts.from_json(saved["layouts"]), _number_keys(saved["values"])
         return cls(layouts, saved["deadline"], saved["deadline_before"], saved["rows"], values)
+
+
+def cheapest_split(number: int, hashed: int, rows: Mapping[str, float], shares: Shares) -> HeavyValue:
+    """The way to split a value that sends the fewest rows, from the rows that each input has of it.
+
+    >>> grid = Shares((8,), {name: frozenset([0]) for name in "ABC"})
+    >>> cheapest_split(0, 17, {"A": 100.0, "B": 2.0}, grid)
+    HeavyValue(number=0, hashed=17, spread='A', lines=0, across='')
+    >>> cheapest_split(0, 17, {"A": 100.0, "B": 80.0, "C": 1.0}, grid)
+    HeavyValue(number=0, hashed=17, spread='A', lines=4, across='B')
+    """
+    places = shares.sizes[number]
+    first, *others = sorted(rows, key=lambda name: (-rows[name], name))
+    splits = [HeavyValue(number, hashed, first)]
+    splits += [
+        HeavyValue(number, hashed, first, lines, others[0])
+        for lines in range(places - 1, 1, -1)
+        if others and places % lines == 0
+    ]
+    return min(splits, key=lambda split: copied_rows(split, rows, shares))
+
+
+def copied_rows(split: HeavyValue, rows: Mapping[str, float], shares: Shares) -> float:
+    """How many rows are sent for a value, copies included, if it is split in this way."""
+    places = shares.sizes[split.number]
+    return sum(count * len(split.places(name, places).copies) for name, count in rows.items())
 
 
 def _text_keys(by_class: Mapping[int, Mapping[int, Any]]) -> dict[str, dict[str, Any]]:

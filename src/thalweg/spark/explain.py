@@ -14,7 +14,7 @@ KINDS = ("where", "join", "session")
 
 @dataclass(frozen=True)
 class Explanation:
-    """The answer of `tw.explain`; prints as text, and `to_dict` gives the same as plain values."""
+    """The answer of `tw.explain`; prints as text, is a picture in a notebook, and `to_dict` gives plain values."""
 
     wheres: tuple[dict[str, Any], ...]
     joins: tuple[dict[str, Any], ...]
@@ -32,19 +32,30 @@ class Explanation:
     def __str__(self) -> str:
         return self._text
 
+    def _repr_html_(self) -> str:
+        """The same for a notebook: orders and join graphs as pictures, and the text."""
+        from thalweg.dashboard.svg import html_of
+
+        return html_of(self.to_dict(), self._text)
+
 
 def explain(what: Any) -> Explanation:  # noqa: ANN401 - a DataFrame, a streaming query, a driven stream or a session
     """Explain a DataFrame that `tw.where` or `tw.join` returned, or a query on it: which order runs, and why.
 
     Workers report when a task ends, so a DataFrame that has not run yet shows only its plan.
     """
+    return explanation_of(runs_in(what))
+
+
+def runs_in(what: Any) -> list[runs.Run]:  # noqa: ANN401 - as above
+    """The runs of a DataFrame, a streaming query, a driven stream or a session; there is at least one."""
     own = vars(what).get("thalweg_run") if hasattr(what, "__dict__") else None
     found = [own] if own is not None else runs.find(keys_in_plan(what))
     if not found:
         raise ValueError(
             "no tw.where or tw.join of this program is in the plan: pass what they returned, or a query on it"
         )
-    return explanation_of(found)
+    return found
 
 
 def explanation_of(found: Sequence[runs.Run]) -> Explanation:

@@ -1,6 +1,7 @@
 """A folder of small files that a driver and its workers share: learnt state of queries, stored keys, reports.
 
-Each file is written whole or not at all, and may be on any file system that Arrow knows.
+Each file is written whole or not at all, and may be on any file system that Arrow knows. On a local file system,
+folders that are made here and all files are for their owner only: learnt state has values of users' rows in it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+OWNER_FILE, OWNER_FOLDER = 0o600, 0o700  # permissions: for the owner, and nobody else
 
 
 class StateFolder:
@@ -38,10 +41,15 @@ class StateFolder:
         """Write one file, whole or not at all."""
         scratch_name = f".{name}.{uuid.uuid4().hex[:8]}.tmp"  # another name for each thread and process
         if self._is_local:
-            self._local.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self._local)
             scratch_file = self._local / scratch_name
-            scratch_file.write_bytes(content)
-            scratch_file.replace(self._local / name)
+            try:
+                scratch_file.touch(mode=OWNER_FILE)
+                scratch_file.write_bytes(content)
+                scratch_file.replace(self._local / name)
+            except OSError:  # the disk may be full
+                scratch_file.unlink(missing_ok=True)
+                raise
             return
         system, path = self._system()
         system.create_dir(path, recursive=True)
@@ -126,6 +134,11 @@ class StateFolder:
 
 def _is_visible(name: str) -> bool:
     return not name.startswith(".")
+
+
+def make_private_folder(path: Path) -> None:
+    """Make a folder for its owner only, with the folders above it; a folder that is there already stays as it is."""
+    path.mkdir(mode=OWNER_FOLDER, parents=True, exist_ok=True)
 
 
 def folder_for(key: str, state: str | os.PathLike[str] | None) -> StateFolder:

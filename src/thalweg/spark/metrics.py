@@ -6,6 +6,7 @@ import contextlib
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
@@ -33,21 +34,39 @@ class Metrics(StreamingQueryListener):
 
     `latest` holds the last metrics of each query, by its id. `close` takes the listener off again, once the function
     has had all micro-batches until then. An error of the function is logged at once, and raised again by `close`.
+    `ended` is called with the explanation of each query that has ended, and with its error, if it had any.
 
     Examples
     --------
     >>> metrics = Metrics(spark, lambda told: print(told["batch"], told["wheres"][0]["order"]))  # doctest: +SKIP
     """
 
-    def __init__(self, spark: SparkSession, function: Callable[[dict[str, Any]], None] | None = None) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        function: Callable[[dict[str, Any]], None] | None = None,
+        ended: Callable[[dict[str, Any], str | None], None] | None = None,
+    ) -> None:
         self.latest: dict[str, dict[str, Any]] = {}
         self.errors: list[Exception] = []
         self._spark = spark
         self._function = function
+        self._ended = ended
         self._runs: dict[str, list[runs.Run]] = {}
         # Spark waits for its listeners, and they may not ask it anything meanwhile: the work is done elsewhere.
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="thalweg-metrics")
         spark.streams.addListener(self)
+
+    @classmethod
+    def of_active_session(
+        cls, function: Callable[[dict[str, Any]], None], ended: Callable[[dict[str, Any], str | None], None]
+    ) -> Metrics | None:
+        """The metrics of the session that is active; None if there is none yet."""
+        from pyspark.sql import SparkSession
+
+        # The active session is known only to the thread that made it.
+        spark = SparkSession.getActiveSession() or SparkSession._instantiatedSession  # noqa: SLF001
+        return None if spark is None else cls(spark, function, ended)
 
     def close(self) -> None:
         """Stop listening, once the function has had all micro-batches so far; raise its first error, if it had any."""
@@ -72,6 +91,8 @@ class Metrics(StreamingQueryListener):
             "batch": progress.batchId,
             "input_rows": progress.numInputRows,
             "rows_per_second": progress.processedRowsPerSecond,
+            "batch_seconds": progress.durationMs.get("triggerExecution", 0) / 1000,
+            "lag_seconds": lag_seconds(progress.timestamp, progress.eventTime.get("max")),
         }
         self._submit(self._feed, about)
 
@@ -80,7 +101,7 @@ class Metrics(StreamingQueryListener):
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
         """The query's last metrics stay; its plan is forgotten behind the events that came before."""
-        self._submit(self._runs.pop, str(event.id), None)
+        self._submit(self._end, str(event.id), event.exception)
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> None:  # noqa: ANN401 - as the function takes them
         with contextlib.suppress(RuntimeError):  # closed meanwhile
@@ -101,6 +122,11 @@ class Metrics(StreamingQueryListener):
             if self._function is not None:
                 self._function(metrics)
 
+    def _end(self, query: str, error: str | None) -> None:
+        found = self._runs.pop(query, None)
+        if found and self._ended is not None:
+            self._ended(explanation_of(found).to_dict(), error)
+
     def _find(self, query: str) -> list[runs.Run]:
         """The runs of a query; its plan is looked through until they are found."""
         if not self._runs.get(query):
@@ -111,3 +137,18 @@ class Metrics(StreamingQueryListener):
                 running = next((each for each in self._spark.streams.active if str(each.id) == query), None)
                 self._runs[query] = runs.find(keys_in_plan(running)) if running is not None else []
         return self._runs[query]
+
+
+def lag_seconds(started: str, latest: str | None) -> float | None:
+    """How far the latest event time of a micro-batch lies behind the time at which the micro-batch began.
+
+    Spark tells event times only of queries with a watermark, and its times of day are texts in UTC.
+
+    >>> lag_seconds("2026-01-01T00:00:09.000Z", "2026-01-01T00:00:07.500Z")
+    1.5
+    >>> lag_seconds("2026-01-01T00:00:09.000Z", None) is None
+    True
+    """
+    if latest is None:
+        return None
+    return (datetime.fromisoformat(started) - datetime.fromisoformat(latest)).total_seconds()

@@ -1,4 +1,4 @@
-"""The registry of runs: all that this program has started, from which explain and metrics read.
+"""The registry of runs: all that this program has started, from which explain, metrics and the page read.
 
 Every `tw.where`, `tw.stream`, `tw.join` and `tw.Session` has a key and records its run under it. The keys that stand in
 a plan lead back to the runs. Runs are found by key alone: names of predicates or queries may occur twice.
@@ -55,6 +55,12 @@ def find(keys: Sequence[str]) -> list[Run]:
     """The runs with these keys, as far as this program remembers them."""
     with _lock:
         return [_runs[key] for key in keys if key in _runs]
+
+
+def recorded() -> list[Run]:
+    """All runs that this program remembers, the oldest first."""
+    with _lock:
+        return list(_runs.values())
 
 
 def attach(query_id: str, run: Run) -> None:

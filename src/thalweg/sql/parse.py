@@ -10,7 +10,7 @@ from thalweg.sql.conditions import Conditions, read_conditions
 from thalweg.sql.functions import check_functions
 from thalweg.sql.inputs import read_inputs
 from thalweg.sql.outputs import Results, read_results
-from thalweg.sql.query import ContinuousQuery, Expression, Input, RoundWindow, Source
+from thalweg.sql.query import ContinuousQuery, Expression, QueryInput, RoundWindow, Source
 from thalweg.sql.query_text import QueryText
 from thalweg.sql.window import split_window
 
@@ -60,7 +60,7 @@ def parse_query(text: str, sources: Sequence[Source], predicates: Collection[str
         *([] if results.having is None else [results.having]),
     ]
     inputs = tuple(
-        Input(
+        QueryInput(
             alias=aliased.alias,
             source=aliased.source.name,
             is_stream=aliased.source.is_stream,
@@ -91,7 +91,7 @@ def _columns_read(alias: str, source: Source, expressions: Sequence[Expression])
 
 
 def _digest(
-    inputs: Sequence[Input], conditions: Conditions, results: Results, window: RoundWindow, *, is_distinct: bool
+    inputs: Sequence[QueryInput], conditions: Conditions, results: Results, window: RoundWindow, *, is_distinct: bool
 ) -> str:
     """A short name for the meaning of a query. Lengths before the lists tell apart where a list ends."""
     lists = [

@@ -37,7 +37,7 @@ class Expression:
 
 
 @dataclass(frozen=True)
-class Input:
+class QueryInput:
     """A source in the FROM clause, with the columns of it that the query reads anywhere."""
 
     alias: str
@@ -108,7 +108,7 @@ class ContinuousQuery:
 
     text: str
     digest: str
-    inputs: tuple[Input, ...]
+    inputs: tuple[QueryInput, ...]
     outputs: tuple[Output, ...]
     selections: tuple[Selection, ...]
     equi_joins: tuple[EquiJoin, ...]

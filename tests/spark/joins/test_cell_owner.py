@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -210,6 +211,22 @@ def test_strangers_get_no_answer() -> None:
     place, _ = there.address.split()
     assert CellOwner().request(f"{place} {b'wrong'.hex()}", CELL, "v1") is None
     assert request(CellOwner(), there) is not None  # other processes still get one
+
+
+def test_processes_of_other_users_get_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = owner_of(0)
+    own_user = module.is_own_user
+    monkeypatch.setattr(module, "is_own_user", lambda _connection: False)
+    assert request(CellOwner(), there) is None
+    monkeypatch.setattr(module, "is_own_user", own_user)
+    assert request(CellOwner(), there) is not None
+
+
+def test_the_user_at_the_other_end_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, there = Pipe()
+    assert module.is_own_user(here)
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    assert not module.is_own_user(there)
 
 
 def test_a_busy_owner_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

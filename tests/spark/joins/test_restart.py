@@ -33,6 +33,11 @@ ANSWER = """
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    write_streams(tmp_path)
+    return tmp_path
+
+
+def write_streams(folder: Path) -> None:
     """Files of three streams, oldest first; halfway the keys of a stream become rare, so that orders change."""
     generator = np.random.default_rng(3)
     for name in "ABC":
@@ -47,11 +52,10 @@ def folder(tmp_path: Path) -> Path:
                     "ts": pa.array(times, pa.timestamp("us", "UTC")),
                 }
             )
-            path = tmp_path / name / f"{batch}.parquet"
+            path = folder / name / f"{batch}.parquet"
             path.parent.mkdir(exist_ok=True)
             parquet.write_table(table, path)
             os.utime(path, (10**9 + batch, 10**9 + batch))
-    return tmp_path
 
 
 def start(folder: Path, environment: dict[str, str], master: str = "local[2]") -> subprocess.Popen[bytes]:
@@ -118,15 +122,18 @@ def test_the_driver_is_killed(folder: Path, environment: dict[str, str]) -> None
 def test_an_executor_is_killed(folder: Path, environment: dict[str, str], cluster: str) -> None:
     process = start(folder, environment, cluster)
     wait_for(lambda: numbered_files(folder, "commits") >= 1, process, folder)
-    executors = [
+    os.kill(executors()[0], signal.SIGKILL)
+    finish(process, folder)
+    check(folder)
+
+
+def executors() -> list[int]:
+    """The executors of the cluster that this process has started."""
+    return [
         int(path.parent.name)
         for path in Path("/proc").glob("[0-9]*/cmdline")
         if b"--driver-url\0spark://" in _read(path) and cluster_of(path.parent) == os.getpid()
     ]
-    assert executors
-    os.kill(executors[0], signal.SIGKILL)
-    finish(process, folder)
-    check(folder)
 
 
 def _read(path: Path) -> bytes:

@@ -8,14 +8,30 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from thalweg_lab.benches import joins, load
-from thalweg_lab.benches.joins import amplifying, chain, common_key, streams
+from thalweg_lab.benches.filters.race import Measurement, race
+from thalweg_lab.benches.joins import (
+    FLINK_PYTHON,
+    amplifying,
+    chain,
+    common_key,
+    cycle,
+    micro_batch,
+    peers,
+    skewed,
+    small,
+    streams,
+    two_way,
+)
+from thalweg_lab.benches.joins.cells import drive, prepared
+from thalweg_lab.benches.joins.work import JoinWorkload
 from thalweg_lab.results import Result
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ALONE: dict[str, tuple[dict[str, Any], list[str]]] = {
-    "drift": ({"rows": 60, "phase": 3, "rounds": 1}, [">= 1.5", ">= 0.9", "0.95 to 1.05"]),
+    "drift": ({"rows": 60, "phase": 3, "rounds": 1}, [">= 1.5", ">= 0.95", "0.95 to 1.05"]),
+    "drift-hub-first": ({"rows": 60, "phase": 3, "rounds": 1}, [">= 1.4", ">= 0.92", "0.95 to 1.05"]),
     "growth": ({"rows": 60, "batches": 2, "rounds": 1}, ["<= 1.5"]),
     "ablation": ({"rows": 60, "batches": 2}, ["<= 1"] * 8),
     "skew": ({"rows": 1500, "batches": 3, "rounds": 1}, ["<= 1.25", "<= 0.5", "<= 1", "<= 1", "<= 1"]),
@@ -35,20 +51,47 @@ def check(results: list[Result], scenario: str, targets: list[str], ticks: list[
 def test_scenarios_of_one_cell(scenario: str) -> None:
     options, targets = ALONE[scenario]
     ticks: list[tuple[int, int]] = []
-    measure = import_module(f"{joins.__name__}.{scenario}").measure
+    measure = import_module(f"{joins.__name__}.{scenario.replace('-', '_')}").measure
     check(measure(None, lambda *tick: ticks.append(tick), **options), scenario, targets, ticks)
 
 
 def test_fixed_orders_and_adaptive_ones_agree() -> None:
-    assert amplifying.alone(100, 2, 1, lambda _done, _total: None).target == ">= 0.9"
+    assert amplifying.alone(100, 2, 1, lambda _done, _total: None).target == ">= 0.95"
 
 
 def test_spark_itself_gives_the_same_results(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "CONTROL_ROUNDS", 1)
     ticks: list[tuple[int, int]] = []
-    module = import_module(f"{joins.__name__}.cycle")
-    results = module.measure(spark, lambda *tick: ticks.append(tick), rows=200, batches=1)
-    check(results, "cycle", [">= 4", "0.95 to 1.05"], ticks)
+    results = cycle.measure(spark, lambda *tick: ticks.append(tick), rows=200, batches=1)
+    check(results, "cycle", [">= 10", "0.95 to 1.05"], ticks)
+
+
+@pytest.mark.parametrize(
+    "workload", [two_way.make_workload(100, 2, "left"), skewed.make_workload(100, 1), small.make_workload(10, 2, 1)]
+)
+def test_both_joins_of_a_workload_agree(workload: JoinWorkload, spark: SparkSession) -> None:
+    with streams.files(workload) as folder:
+        found = race("agree", streams.contenders_of(spark, folder, workload), 1, lambda _done, _total: None, "")
+    assert found.slower(streams.SPARK, small.MOST).target == "<= 0.8"
+
+
+def test_flink_is_asked_for_the_same_join(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flink(workload: JoinWorkload) -> tuple[Measurement, bool]:
+        return drive(workload.query, prepared(workload)).measurement(0), True
+
+    monkeypatch.setattr(peers, "TARGETS", {"common-key": 10.0})
+    results = peers.measure(spark, lambda _done, _total: None, rows=50, batches=1, flink=flink)
+    assert [result.target for result in results] == [">= 10"]
+    monkeypatch.delenv(FLINK_PYTHON, raising=False)
+    with pytest.raises(ValueError, match=r"needs Apache Flink in an environment of its own: python -m venv"):
+        peers.by_flink(chain.make_workload(1, 1))
+
+
+def test_the_profile_of_a_micro_batch(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(micro_batch, "SCENARIOS", (two_way,))
+    results = micro_batch.measure(spark, lambda _done, _total: None, rows=50, batches=2)
+    assert len({result.measure for result in results}) == len(results) == 11
+    assert all(isinstance(result.value, int) for result in results)
 
 
 def test_an_overrun_join_catches_up(spark: SparkSession) -> None:
@@ -62,5 +105,15 @@ def test_an_overrun_join_catches_up(spark: SparkSession) -> None:
 
 def test_every_scenario_is_there() -> None:
     assert load("joins").SCENARIOS[:4] == ("common-key", "chain", "cycle", "amplifying")
-    assert load("joins").SCENARIOS[4:] == ("drift", "growth", "ablation", "skew", "overload")
+    assert load("joins").SCENARIOS[4:8] == ("two-way", "two-way-outer", "small", "skewed")
+    assert load("joins").SCENARIOS[8:] == (
+        "drift",
+        "drift-hub-first",
+        "growth",
+        "ablation",
+        "skew",
+        "overload",
+        "profile",
+        "peers",
+    )
     assert {module.NAME for module in (common_key, chain, amplifying)} < set(joins.SCENARIOS)

@@ -6,16 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thalweg.charts import equality_name
-from thalweg_lab.experiments.om.flights import DELAY, HOUR, MINUTE, Arrivals, join_rounds, single_rounds
+from thalweg_lab.experiments.om.flights import DELAY, HOUR, MINUTE, ArrivedRows, join_rounds, single_rounds
 from thalweg_lab.experiments.om.queries import flights_and_weather
 
 AIRPORTS = ("EWR", "JFK", "LGA")
 
 
-def arrivals(rows: list[tuple[int, int, int]]) -> Arrivals:
+def arrivals(rows: list[tuple[int, int, int]]) -> ArrivedRows:
     """Rows, each of an airport's number, a scheduled time and minutes that it is late."""
     airports, scheduled, late = (np.array(column) for column in zip(*rows, strict=True))
-    return Arrivals(np.array(AIRPORTS)[airports], scheduled, scheduled + MINUTE * late)
+    return ArrivedRows(np.array(AIRPORTS)[airports], scheduled, scheduled + MINUTE * late)
 
 
 ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 5 * HOUR), st.integers(-30, 400)), min_size=1, max_size=30)

@@ -158,13 +158,24 @@ def _costs(names: Sequence[str], reports: Sequence[WorkerReport], newest: Worker
     return [
         {
             "predicates": list(names),
+            "order": [names[number] for number in newest.order],
             "profile_tuples": len(profile),
             "now": average(newest.order),
             "as_written": average(range(len(names))),
             "optimal": None if best is None else average(best),
             "optimal_order": None if best is None else [names[number] for number in best],
+            "matrix": _matrix(profile, newest.order),
         }
     ]
+
+
+def _matrix(profile: Profile, order: Sequence[int]) -> list[list[int]]:
+    """The matrix view of an order: row i counts what each predicate drops of the tuples that the first i keep."""
+    alive, rows = profile.masks, list[list[int]]()
+    for number in order:
+        rows.append([int(((alive >> other) & 1).sum()) for other in order])
+        alive = alive[(alive >> number) & 1 == 0]
+    return [[count if place >= row else 0 for place, count in enumerate(counts)] for row, counts in enumerate(rows)]
 
 
 def _named(names: Sequence[str], change: Mapping[str, Any]) -> dict[str, Any]:

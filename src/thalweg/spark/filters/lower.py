@@ -289,7 +289,7 @@ def python_column(
         answer=answer,
         attributes={name: everything.index(name) for name in attributes},
     )
-    return _udf(spec, once=once)(
+    return _udf(spec, len(query.predicates), once=once)(
         *(query.column(name) for name in names),
         *(code.code for code in codes),
         *(query.routes.brought(name) for name in brought if query.routes is not None),
@@ -324,14 +324,14 @@ class JudgeMaker:
         return [make(columns, codes) for make, columns, codes in self._makers]
 
 
-def _udf(spec: PassSpec, *, once: bool) -> Callable[..., Column]:
-    """The function that Spark calls with Arrow batches."""
+def _udf(spec: PassSpec, predicates: int, *, once: bool) -> Callable[..., Column]:
+    """The function that Spark calls with Arrow batches. Its name is what plans, and Spark's own page, show of it."""
     from pyspark.sql.pandas.functions import arrow_udf
 
     def run(batches: Iterator[Any]) -> Iterator[pa.Array]:
         return pass_of(spec).run(batch if isinstance(batch, tuple) else (batch,) for batch in batches)
 
-    run.__name__ = f"thalweg_{spec.key}"
+    run.__name__ = f"thalweg where: {len(spec.names)} of {predicates} predicates, thalweg_{spec.key}"
     run.__annotations__ = {
         "batches": Iterator[tuple[pa.Array, ...]],
         "return": Iterator[pa.Array],

@@ -26,6 +26,8 @@ from thalweg.spark.filters.run import FilterRun, merge_reports, save_evidence, s
 from thalweg.spark.filters.sample import NoSampleError
 from thalweg.spark.filters.sample_worth import has_choice
 from thalweg.spark.filters.where import check_frame, record, sampled_rows
+from thalweg.spark.job_descriptions import described_jobs
+from thalweg.spark.triggers import check_trigger
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -98,14 +100,16 @@ class FilteredStream:
         After a failure a micro-batch may come again, with the same number and the same rows. `trigger` takes the
         arguments of Spark's ``DataStreamWriter.trigger``: ``availableNow=True`` or ``processingTime="10 seconds"``.
         """
+        check_trigger(trigger, "tw.stream")
         planner, run = self._planner, self.thalweg_run
+        job_description = f"thalweg where: {len(run.query.predicates)} predicates"
 
         def run_batch(batch: DataFrame, number: int) -> None:
             # Before Spark tells of the micro-batch, so that metrics find the run.
             query_id = batch.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
             if query_id is not None:
                 runs.attach(query_id, run)
-            with planner.batch(batch) as kept:
+            with described_jobs(batch.sparkSession, job_description), planner.batch(batch) as kept:
                 function(kept, number)
 
         writer = self._frame.writeStream.foreachBatch(run_batch).option("checkpointLocation", self._checkpoint)
@@ -128,6 +132,7 @@ class FilteredStream:
         The files of a micro-batch are replaced as a whole if it comes again. Read the result with
         ``spark.read.parquet(path)``. Only one query writes to a folder: another query is refused.
         """
+        check_trigger(trigger, "tw.stream")
         sink = FileSink(self._frame.sparkSession, os.fspath(path), self._checkpoint, format, options or {})
         sink.claim()
         return self.foreach_batch(sink.write, name=name, **trigger)

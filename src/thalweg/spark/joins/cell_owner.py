@@ -8,11 +8,17 @@ work of all.
 
 All this is about speed. A cell is used only if it is the version that Spark has committed, and an owner that does not
 answer is not needed: the state has all rows.
+
+Messages are pickled, so a process hears only processes of its own user that know its key: the system tells who is at
+the other end of a socket before anything is unpickled.
 """
 
 from __future__ import annotations
 
+import os
 import secrets
+import socket
+import struct
 import sys
 import threading
 import time
@@ -33,6 +39,7 @@ ANSWER_SECONDS = 5.0  # that a process waits for an answer, as the owner may be 
 IDLE_SECONDS = 20.0  # without a task for so long, a process begins no step: Spark ends idle processes after a minute
 FEWER = 2  # cells that make a process take a cell over from its owner
 WAITING = 64  # processes that may wait for an answer
+CREDENTIALS = struct.Struct("iII")  # of the process at the other end of a socket: its number, user and group
 
 
 class CellId(NamedTuple):
@@ -165,8 +172,8 @@ class CellOwner:
         if not self._address and sys.platform == "linux":  # whose sockets need no file and end with the process
             name, key = f"thalweg-{secrets.token_hex(8)}", secrets.token_bytes(16)
             with suppress(OSError):  # where a process may have no sockets
-                listener = Listener(f"\0{name}", "AF_UNIX", backlog=WAITING, authkey=key)
-                threading.Thread(target=self._answer, args=(listener,), daemon=True).start()
+                listener = Listener(f"\0{name}", "AF_UNIX", backlog=WAITING)
+                threading.Thread(target=self._answer, args=(listener, key), daemon=True).start()
                 self._address = f"{name} {key.hex()}"
         return self._address
 
@@ -192,7 +199,7 @@ class CellOwner:
         place, key = owner.split()
         with suppress(Exception):  # after any failure, the state still has all rows
             connection = Client(f"\0{place}", "AF_UNIX")
-            if connection.poll(ANSWER_SECONDS):
+            if is_own_user(connection) and connection.poll(ANSWER_SECONDS):
                 answer_challenge(connection, bytes.fromhex(key))
                 deliver_challenge(connection, bytes.fromhex(key))
                 connection.send(StepRequest(cell_id, token, len(self._cells)))
@@ -219,11 +226,14 @@ class CellOwner:
         with self._step_lock:
             self._idle_since = time.monotonic()
 
-    def _answer(self, listener: Listener) -> None:
+    def _answer(self, listener: Listener, key: bytes) -> None:
         with listener:
             while True:
                 with suppress(Exception), listener.accept() as connection:  # if it fails, the next may do better
-                    self._serve(connection)
+                    if is_own_user(connection):  # first of all: another user could keep this thread waiting
+                        deliver_challenge(connection, key)
+                        answer_challenge(connection, key)
+                        self._serve(connection)
 
     def _serve(self, connection: Connection[Any, Any]) -> None:
         """Step a cell for another process. If one of the two processes fails, the cell is no longer owned."""
@@ -258,6 +268,15 @@ class CellOwner:
             return owned
         self.keep(request.cell, owned)
         return None
+
+
+def is_own_user(connection: Connection[Any, Any]) -> bool:
+    """Whether the process at the other end of a local socket belongs to the user of this process."""
+    with socket.socket(fileno=os.dup(connection.fileno())) as end:
+        _process, user, _group = CREDENTIALS.unpack(
+            end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+        )
+    return bool(user == os.geteuid())
 
 
 CELL_OWNER = CellOwner()  # of this process

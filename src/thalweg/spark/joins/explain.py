@@ -58,6 +58,8 @@ def describe_join(run: JoinRun) -> dict[str, Any]:
         "key": plan.key,
         "shape": str(graph.shape),
         "graph": graph.draw(),
+        "edges": _edges(graph),
+        "rates": rates,
         "streaming": plan.is_streaming,
         "output": query.output,
         "kind": query.kind,
@@ -130,6 +132,16 @@ def _measured_graph(query: JoinQuery, statistics: Sequence[Mapping[str, Any]]) -
         if known:
             selectivities[left, right] = min(max(_mean(known), SMALLEST_SELECTIVITY), 1.0)
     return query.graph(rates, sizes, selectivities)
+
+
+def _edges(graph: JoinGraph) -> list[dict[str, Any]]:
+    """Each pair of streams that is joined, and the share of pairs of their rows that match."""
+    return [
+        {"left": left, "right": right, "selectivity": float(graph.selectivities[at, place])}
+        for at, left in enumerate(graph.names)
+        for place, right in enumerate(graph.names)
+        if at < place and graph.adjacent[at, place]
+    ]
 
 
 def _describe_split(query: JoinQuery, reports: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
@@ -272,7 +284,7 @@ def _split_lines(description: Description) -> list[str]:
         lines.append(f"layout {split['generation']} since micro-batch {split['from_batch']}{moving}")
         lines += [
             f"    a value of {' = '.join(value['columns'])} that {value['share']:.0%} of the rows have is split: "
-            f"{value['spread']} is spread, the others are copied"
+            f"{' and '.join(filter(None, (value['spread'], value['across'])))} spread, the others copied"
             for value in split["heavy"]
         ]
     heaviest = description["heaviest"]

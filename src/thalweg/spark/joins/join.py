@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 from thalweg.drift import DETECTORS
 from thalweg.joinorder import PLANNERS
+from thalweg.mjoin.layouts import PLAIN
 from thalweg.ordering import POLICIES
 from thalweg.registry import find
 from thalweg.spark import runs
 from thalweg.spark.folder import folder_for
+from thalweg.spark.joins.batch_skew import find_heavy_values
 from thalweg.spark.joins.condition import parse_on
 from thalweg.spark.joins.event_time import LATEST_TIME, MILLISECOND, choose_result_time
 from thalweg.spark.joins.explain import JoinRun
@@ -34,6 +36,7 @@ from thalweg.spark.joins.plan import (
     suggest_settings,
 )
 from thalweg.spark.joins.query import Output, build_query, check_output, choose_casts
+from thalweg.spark.joins.ranges import narrow_windows
 from thalweg.spark.joins.spark_conditions import divide_residuals
 from thalweg.spark.joins.text import microseconds, parse_select
 
@@ -124,16 +127,19 @@ def join(
     inputs = check_inputs(streams, windows, event_time)
     late_folder = check_late(late)
     columns = {each.name: each.frame.columns for each in inputs}
+    spark = inputs[0].frame.sparkSession
+    is_streaming = any(each.frame.isStreaming for each in inputs)
+    parsed = parse_on(on, columns)
+    if is_streaming and output == "append":  # a changelog says when results leave the windows that the user knows
+        inputs = narrow_windows(inputs, parsed, spark.conf.get("spark.sql.session.timeZone") or "")
     join_type = choose_join_type(how, inputs)
-    condition = keep_preserved_rows(parse_on(on, columns), join_type)
+    condition = keep_preserved_rows(parsed, join_type)
     selected = parse_select(select, columns, shown_inputs(join_type, columns))
     check_output(output, selected)
     result_time = choose_result_time(event_time_of, inputs, selected, join_type)
     find(planner, PLANNERS, "planner")
     find(policy, POLICIES, "policy")
     find(drift, DETECTORS, "detector")
-    spark = inputs[0].frame.sparkSession
-    is_streaming = any(each.frame.isStreaming for each in inputs)
     if is_streaming:
         check_spark(spark)
 
@@ -163,6 +169,7 @@ def join(
         is_streaming=is_streaming,
         is_shared=state is not None or is_local(spark),
     )
+    layouts, findings = (PLAIN, ()) if is_streaming else find_heavy_values(frames, layout)
     plan = JoinPlan(
         key=key,
         layout=layout,
@@ -175,7 +182,8 @@ def join(
         is_streaming=is_streaming,
         idle_rule=idle_rule,
         splitting=splitting,
-        notes=(*suggest_settings(spark, layout.shares.cells, is_streaming=is_streaming), *notes),
+        layouts=layouts,
+        notes=(*suggest_settings(spark, layout.shares.cells, is_streaming=is_streaming), *notes, *findings),
     )
 
     # The run.

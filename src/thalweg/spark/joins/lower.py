@@ -1,6 +1,6 @@
 """Lowers the plan of a join to Spark's operators.
 
-Each input is pruned, hashed and packed by cell, one shuffle brings the cells together, and their results are unpacked.
+Each input is pruned, hashed and packed by cell, one shuffle brings the cells together, and results come as columns.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from thalweg.mjoin import CHANGE, EVENT_TIME
+from thalweg.mjoin import EVENT_TIME
 from thalweg.mjoin.pack import pack
 from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.joins.batch import join_at_once
@@ -21,10 +21,12 @@ from thalweg.spark.joins.layout import Layout
 from thalweg.spark.joins.messages import LEDGER, MESSAGES
 from thalweg.spark.joins.packing import PAYLOAD, packer, unpacker
 from thalweg.spark.joins.plan import JoinPlan
+from thalweg.spark.joins.results import ResultShape, choose_shape
 from thalweg.spark.joins.spec import JoinSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 MOST_TABLE_BYTES = 64 << 20  # of all tables together: they travel with the query to each task
 
@@ -61,9 +63,15 @@ def lower(
     plan: JoinPlan, inputs: Sequence[JoinInput], frames: Mapping[str, DataFrame], tables: Mapping[str, bytes]
 ) -> DataFrame:
     """The DataFrame of the result."""
-    messages = _packed(plan, frames)
-    results = _joined(plan, messages, tables)
-    return _unpacked(plan, inputs, results)
+    shape = choose_shape(plan.query, inputs)
+    if not plan.is_streaming:
+        return _filtered(plan, _joined_at_once(plan, _packed(plan, frames), tables, shape))
+    with own_workers(inputs[0].frame.sparkSession, plan.key):
+        messages = _packed(plan, frames)
+        if shape.is_flat:
+            return _filtered(plan, shape.named(_joined(messages, JoinSpec(plan, tables, shape.arrow), shape.given())))
+        packed = _joined(messages, JoinSpec(plan, tables), PAYLOAD)
+    return _filtered(plan, packed.mapInArrow(unpacker(shape.arrow, plan.key), shape.spark))
 
 
 def _prepared(source: JoinInput, layout: Layout, casts: Mapping[tuple[str, str], str]) -> DataFrame:
@@ -82,58 +90,49 @@ def _packed(plan: JoinPlan, frames: Mapping[str, DataFrame]) -> DataFrame:
     """The messages of all inputs that are not sent with the query."""
     tells_times = plan.idle_rule is not None
     packed = [
-        frame.mapInArrow(packer(plan.layout, name, plan.key, plan.splitting, tells_times=tells_times), MESSAGES)
+        frame.mapInArrow(
+            packer(plan.layout, name, plan.key, plan.splitting, layouts=plan.layouts, tells_times=tells_times), MESSAGES
+        )
         for name, frame in frames.items()
         if name not in plan.tables
     ]
     return reduce(lambda left, right: left.union(right), packed)
 
 
-def _joined(plan: JoinPlan, messages: DataFrame, tables: Mapping[str, bytes]) -> DataFrame:
-    """The packed results of all cells."""
+def _joined(messages: DataFrame, spec: JoinSpec, results: StructType | str) -> DataFrame:
+    """The results of all cells of a streaming query, as columns or packed."""
     from thalweg.spark.joins.operator import JoinProcessor
 
-    spec = JoinSpec(plan, tables)
-    if plan.is_streaming:
-        with own_workers(messages.sparkSession, plan.key):
-            return messages.groupBy("cell").transformWithStateInPandas(
-                JoinProcessor(spec), PAYLOAD, "Append", "EventTime"
-            )
+    return messages.groupBy("cell").transformWithStateInPandas(JoinProcessor(spec), results, "Append", "EventTime")
+
+
+def _joined_at_once(plan: JoinPlan, messages: DataFrame, tables: Mapping[str, bytes], shape: ResultShape) -> DataFrame:
+    """The results of all cells of a batch job."""
     shuffled = messages.where(f"cell <> {LEDGER}").repartition(plan.layout.shares.cells, "cell")
-    return shuffled.groupBy("cell").applyInArrow(_batch_joiner(spec), PAYLOAD)
+    packed = shuffled.groupBy("cell").applyInArrow(_batch_joiner(JoinSpec(plan, tables)), PAYLOAD)
+    return packed.mapInArrow(unpacker(shape.arrow, plan.key), shape.spark)
 
 
-def _unpacked(plan: JoinPlan, inputs: Sequence[JoinInput], results: DataFrame) -> DataFrame:
-    """The results as columns of the names and types that the user knows, if Spark's part of the condition holds."""
+def _filtered(plan: JoinPlan, results: DataFrame) -> DataFrame:
+    """The results for which Spark's part of the condition holds, without the columns that only that part needs."""
     from pyspark.sql import functions as f
-    from pyspark.sql.types import ByteType, StructField, StructType
 
-    by_name = {each.name: each for each in inputs}
-    shown = pa.schema([(alias, by_name[name].arrow_types[column]) for name, column, alias in plan.query.select])
-    # Not as text, which has no room for the odd names that fields within a struct may have.
-    fields = StructType([StructField(alias, by_name[name].types[column]) for name, column, alias in plan.query.select])
-    times = [by_name[name] for name in plan.query.event_time_of]
-    if times:
-        time = str(times[0].time)
-        shown = shown.append(pa.field(EVENT_TIME, times[0].arrow_types[time]))
-        fields = fields.add(EVENT_TIME, times[0].types[time])
-    if plan.query.output == "changelog":
-        shown, fields = shown.append(pa.field(CHANGE, pa.int8())), fields.add(CHANGE, ByteType())
-    unpacked = results.mapInArrow(unpacker(shown, plan.key), fields)
     for result_filter in plan.result_filters:
-        unpacked = unpacked.where(result_filter.sql)
+        results = results.where(result_filter.sql)
     hidden = {alias for result_filter in plan.result_filters for *_, alias in result_filter.columns}
-    columns = {name: f.col(backticked(name)) for name in shown.names if name not in hidden}
-    if times and plan.is_streaming:  # Spark finds the column of event time by this mark; the watermark is the query's
+    columns = {name: f.col(backticked(name)) for name in results.columns if name not in hidden}
+    if plan.query.event_time_of and plan.is_streaming:
+        # Spark finds the column of event time by this mark; the watermark is the query's.
         columns[EVENT_TIME] = columns[EVENT_TIME].alias(EVENT_TIME, metadata={WATERMARK: 0})
-    return unpacked.select(*columns.values())
+    return results.select(*columns.values())
 
 
 @contextmanager
 def own_workers(spark: SparkSession, key: str) -> Iterator[None]:
     """Functions made within get worker processes of their own, so that the cells these keep are found again.
 
-    Spark reuses a worker for any function with the same environment. Connect has no way to say this.
+    Spark reuses a worker for any function with the same environment. Functions that pack rows share the workers of the
+    operator, which have loaded all modules by then. Connect has no way to say this.
     """
     try:
         environment = spark.sparkContext.environment

@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
-from thalweg.mjoin import BEGINNING, Cell, Statistics, Step
+from thalweg.mjoin import BEGINNING, Cell, JoinQuery, Statistics, Step, TimeWindow
 from thalweg.mjoin.catch_up import catch_up
 from thalweg.mjoin.layouts import PLAIN
 from thalweg.mjoin.marks import counted_here, unmarked
@@ -35,6 +35,7 @@ from thalweg.spark.joins.cell_owner import CELL_OWNER, CellId, OwnedCell
 from thalweg.spark.joins.idle import StreamTime
 from thalweg.spark.joins.messages import LEDGER, Message, MessageKind, TaskReport
 from thalweg.spark.joins.packing import task_property
+from thalweg.spark.joins.results import as_frame
 from thalweg.spark.joins.spec import JoinSpec, WindowTooLargeError, sum_counts
 from thalweg.spark.joins.splitting import SplittingRecord
 from thalweg.spark.joins.state import CellState, LedgerState, StoredSegment
@@ -229,13 +230,21 @@ class JoinProcessor(StatefulProcessor):
         for part in owned.cell.parts(arrivals, _microseconds(watermark)):
             progress.seconds["join"] += time.perf_counter() - start
             if part.results.num_rows:
-                yield _frame(pack(part.results))
+                yield self._frame(part.results)
             start = time.perf_counter()
             self._write_segments(owned, part)
             progress.seconds["write"] += time.perf_counter() - start
             self._count_late_rows(cell, part, progress)
             start, progress.statistics = time.perf_counter(), part.statistics
         self._count_rows(cell, arrivals, progress)
+
+    def _frame(self, results: pa.RecordBatch) -> pd.DataFrame:
+        """Results as Spark takes them."""
+        import pandas as pd
+
+        if self.spec.shown is not None:
+            return as_frame(results, self.spec.shown)
+        return pd.DataFrame({"payload": [pack(results)]})
 
     def _write_segments(self, owned: OwnedCell, step: Step) -> None:
         for number in step.removed:
@@ -312,7 +321,7 @@ class JoinProcessor(StatefulProcessor):
         value = self._value.get()
         before = LedgerState.from_bytes(bytes(value[0])) if value else LedgerState(reports[0].layout, {})
         for report in reports:
-            _check_layout(before.layout, report.layout)
+            _check_layout(before.layout, report.layout, self.spec.plan.query)
         counts = sum_counts(
             [
                 {"without_key_or_time": before.without_key_or_time},
@@ -354,16 +363,27 @@ class JoinProcessor(StatefulProcessor):
         )
 
 
-def _check_layout(before: str, now: str) -> None:
+def _check_layout(before: str, now: str, query: JoinQuery) -> None:
     """Refuse another layout than that of the state, as far as an earlier version has written it down."""
     values_before, values = json.loads(before), json.loads(now)
     changed = [name for name, value in values_before.items() if value != values.get(name)]
+    if changed == ["windows"] and query.may_shorten_windows and _are_within(query, values_before["windows"]):
+        return
     if changed:
         said = "; ".join(f"{name} were {values_before[name]} and would be {values.get(name)}" for name in changed)
         raise SavedStateError(
             f"the checkpoint holds the state of another join: {said}. Write the same cells=, rates=, on=, windows= and "
             f"output= as before, or start with a new checkpoint"
         )
+
+
+def _are_within(query: JoinQuery, windows: Mapping[str, str]) -> bool:
+    """Whether the windows of the query are as before, or shorter."""
+    return all(
+        str(each.window) == windows[each.name]
+        or (isinstance(each.window, TimeWindow) and each.window.is_within(windows[each.name]))
+        for each in query.inputs
+    )
 
 
 def _timer(state: CellState) -> int:
@@ -374,12 +394,6 @@ def _timer(state: CellState) -> int:
 def _microseconds(watermark: int) -> int:
     """A watermark in the unit of cells; Spark says 0 as long as there is none."""
     return watermark * MICROSECONDS if watermark > 0 else BEGINNING
-
-
-def _frame(payload: bytes) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame({"payload": [payload]})
 
 
 def _file_name(cell: int) -> str:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from thalweg.mjoin import BEGINNING
-from thalweg.mjoin.layouts import PLAIN
+from thalweg.mjoin.layouts import PLAIN, ActiveLayouts
 from thalweg.mjoin.pack import pack, unpack
 from thalweg.mjoin.place import without_null
 from thalweg.mjoin.query import TimeWindow
@@ -31,12 +32,21 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def packer(
-    layout: Layout, name: str, key: str, splitting: Splitting | None = None, *, tells_times: bool = False
+    layout: Layout,
+    name: str,
+    key: str,
+    splitting: Splitting | None = None,
+    *,
+    layouts: ActiveLayouts = PLAIN,
+    tells_times: bool = False,
 ) -> Callable[[Batches], Batches]:
-    """A function that makes messages of the rows of an input; it may also tell all cells their latest time."""
+    """A function that makes messages of the rows of an input; it may also tell all cells their latest time.
+
+    Without splitting, `layouts` are those of a whole batch job.
+    """
 
     def run(batches: Batches) -> Batches:
-        task = PackingTask(layout, name, splitting)
+        task = PackingTask(layout, name, splitting, layouts)
         columns = layout.received_columns(name)
         for batch in _gathered(batches):
             yield from task.send_rows(batch.rename_columns(columns))
@@ -45,17 +55,17 @@ def packer(
             yield from task.tell_time()
         yield from task.send_report()
 
-    run.__name__ = f"thalweg_{key}"
+    run.__name__ = f"thalweg join: rows of {name}, thalweg_{key}"
     return run
 
 
 class PackingTask:
     """A task that sends the rows of an input to their cells, and counts them for the ledger."""
 
-    def __init__(self, layout: Layout, name: str, splitting: Splitting | None) -> None:
+    def __init__(self, layout: Layout, name: str, splitting: Splitting | None, layouts: ActiveLayouts = PLAIN) -> None:
         self._layout, self._name, self._splitting = layout, name, splitting
         self._batch_number = task_property("streaming.sql.batchId")
-        self._entry: LayoutEntry | None = LayoutEntry.first()
+        self._entry: LayoutEntry | None = replace(LayoutEntry.first(), layouts=layouts)
         if splitting:
             self._entry = splitting.read_entry(task_property("sql.streaming.queryId"), int(self._batch_number or 0))
         self._without_key_or_time = 0
@@ -131,7 +141,7 @@ def unpacker(shown: pa.Schema, key: str) -> Callable[[Batches], Batches]:
                 columns = [as_shown(column, field.type) for column, field in zip(results.columns, shown, strict=True)]
                 yield pa.RecordBatch.from_arrays(columns, schema=shown)
 
-    run.__name__ = f"thalweg_{key}"
+    run.__name__ = f"thalweg join: results, thalweg_{key}"
     return run
 
 

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from thalweg.mjoin import JoinQuery, TimeWindow
+from thalweg.mjoin.layouts import PLAIN, ActiveLayouts
 from thalweg.mjoin.shares import choose_shares
 from thalweg.registry import hint
 from thalweg.sealed import short_digest
@@ -41,7 +42,8 @@ class JoinPlan:
     late: LateRows | None = None  # where late rows are kept
     is_streaming: bool = True
     idle_rule: IdleRule | None = None  # None where a stream that sends nothing holds the watermark for ever
-    splitting: Splitting | None = None  # None where frequent keys are not split
+    splitting: Splitting | None = None  # None where frequent keys are not split while the query runs
+    layouts: ActiveLayouts = PLAIN  # of a batch job, where frequent keys are split from the beginning
     notes: tuple[str, ...] = ()  # on settings that would make the query faster
 
     @property

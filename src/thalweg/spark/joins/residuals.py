@@ -202,7 +202,7 @@ def _literal(expression: Expr) -> tuple[ColumnKind, pa.Scalar]:
     if isinstance(expression, e.Boolean):
         return BOOLEAN, pa.scalar(bool(expression.this))
     if isinstance(expression, e.Interval):
-        microseconds = _interval(expression)
+        microseconds = interval_microseconds(expression)
         is_short = abs(microseconds) < MICROSECONDS["day"]
         kind = ColumnKind(Family.DURATION, WHOLE.precision, is_literal=True, is_short=is_short)
         return kind, pa.scalar(microseconds, pa.int64())
@@ -250,7 +250,7 @@ def _typed_literal(expression: Expr) -> tuple[ColumnKind, pa.Scalar]:
     raise NotExactError
 
 
-def _interval(expression: Expr) -> int:
+def interval_microseconds(expression: Expr) -> int:
     """The microseconds of an interval of fixed length, such as INTERVAL '1 day 2 hours' or INTERVAL 5 MINUTES."""
     unit = str(expression.args.get("unit") or "")
     text = f"{expression.this.name} {unit}" if unit and expression.this is not None else expression.this.name

@@ -16,7 +16,7 @@ from thalweg.mjoin.layouts import PLAIN
 from thalweg.mjoin.marks import ALWAYS, ELSEWHERE, mark
 from thalweg.mjoin.pack import unpack
 from thalweg.mjoin.place import without_null
-from thalweg.sealed import SavedStateError, load_json, seal, unseal
+from thalweg.sealed import SavedStateError, seal, unseal_json
 from thalweg.spark.folder import StateFolder
 from thalweg.spark.joins.layout import Layout, as_stored
 from thalweg.spark.joins.plan import JoinPlan
@@ -31,6 +31,7 @@ class JoinSpec:
 
     plan: JoinPlan
     tables: Mapping[str, bytes] = field(default_factory=dict)  # inputs that are sent with the query, packed
+    shown: pa.Schema | None = None  # the columns of results as the user knows them; None where results are packed
 
     @property
     def layout(self) -> Layout:
@@ -43,8 +44,7 @@ class JoinSpec:
         with contextlib.suppress(OSError, SavedStateError):  # a cell that knows nothing gives the same results
             saved = StateFolder(self.plan.folder).read([name])
             if saved:
-                (text,) = unseal(KNOWLEDGE, VERSION, saved[name])
-                cell.learn(load_json(KNOWLEDGE, text))
+                cell.learn(unseal_json(KNOWLEDGE, VERSION, saved[name]))
         return cell
 
     def table_rows(self, cell: int) -> dict[str, pa.RecordBatch]:
@@ -86,7 +86,7 @@ def read_reports(plan: JoinPlan) -> list[dict[str, Any]]:
     """The latest reports of all cells and of the ledger, of this run."""
     folder = StateFolder(plan.folder)
     names = [name for name in folder.versions() if name.startswith(f"{plan.key}-")]
-    return [load_json(REPORT, unseal(REPORT, VERSION, data)[0]) for data in folder.read(names).values()]
+    return [unseal_json(REPORT, VERSION, data) for data in folder.read(names).values()]
 
 
 class WindowTooLargeError(MemoryError):

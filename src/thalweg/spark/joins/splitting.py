@@ -20,7 +20,7 @@ from thalweg.mjoin.layouts import PLAIN, ActiveLayouts
 from thalweg.mjoin.shares import Shares
 from thalweg.mjoin.skew import SkewReport, SkewStatistics
 from thalweg.mjoin.window import FOREVER
-from thalweg.sealed import SavedStateError, load_json, seal, unseal
+from thalweg.sealed import SavedStateError, refusing_odd_values, seal, unseal_json
 from thalweg.spark.folder import StateFolder
 
 KIND, VERSION = "layouts of a join", 1
@@ -79,7 +79,9 @@ class Splitting:
         name = self._file(query)
         try:
             data = StateFolder(self.folder).read([name]).get(name)
-            entries = [] if data is None else [LayoutEntry.from_json(entry) for entry in _unsealed(data)]
+            with refusing_odd_values(KIND):
+                saved = [] if data is None else unseal_json(KIND, VERSION, data)
+                entries = [LayoutEntry.from_json(entry) for entry in saved]
         except (OSError, SavedStateError):  # a damaged file is as good as a lost file
             entries = []
         return entry_for(entries or ([] if batch else [LayoutEntry.first()]), batch)
@@ -161,6 +163,7 @@ class SplittingRecord:
                     "hash": value.hashed,
                     "share": statistics.load(value.number, value.hashed, shares) / shares.sizes[value.number],
                     "spread": value.spread,
+                    "across": value.across,
                 }
                 for value in entry.layouts.heavy
             ],
@@ -176,9 +179,3 @@ class SplittingRecord:
         """The record that `to_json` was called on."""
         entries = tuple(LayoutEntry.from_json(entry) for entry in saved["entries"])
         return cls(entries, SkewStatistics.from_json(saved["statistics"]), saved["may_split"])
-
-
-def _unsealed(data: bytes) -> list[dict[str, Any]]:
-    (text,) = unseal(KIND, VERSION, data)
-    entries: list[dict[str, Any]] = load_json(KIND, text)
-    return entries

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from thalweg.mjoin.layouts import ActiveLayouts
 from thalweg.mjoin.segments import NEW_CHECKPOINT
-from thalweg.sealed import load_json, seal, unseal
+from thalweg.sealed import refusing_odd_values, seal, unseal_json
 from thalweg.spark.joins.idle import StreamTime
 from thalweg.spark.joins.splitting import SplittingRecord
 
@@ -62,11 +62,12 @@ class CellState:
     @classmethod
     def from_bytes(cls, data: bytes) -> CellState:
         """The state that `to_bytes` was called on."""
-        saved = _unsealed(CELL, data)
-        segments = {int(number): StoredSegment(*segment) for number, segment in saved.pop("segments").items()}
-        layouts = ActiveLayouts.from_json(saved.pop("layouts"))
-        times = {name: StreamTime(*time) for name, time in saved.pop("stream_times", {}).items()}
-        return cls(segments=segments, layouts=layouts, stream_times=times, **saved)
+        saved = unseal_json(CELL, VERSION, data, NEW_CHECKPOINT)
+        with refusing_odd_values(CELL, NEW_CHECKPOINT):
+            segments = {int(number): StoredSegment(*segment) for number, segment in saved.pop("segments").items()}
+            layouts = ActiveLayouts.from_json(saved.pop("layouts"))
+            times = {name: StreamTime(*time) for name, time in saved.pop("stream_times", {}).items()}
+            return cls(segments=segments, layouts=layouts, stream_times=times, **saved)
 
 
 @dataclass(frozen=True)
@@ -86,16 +87,11 @@ class LedgerState:
     @classmethod
     def from_bytes(cls, data: bytes) -> LedgerState:
         """The state that `to_bytes` was called on."""
-        saved = _unsealed(LEDGER, data)
-        splitting = SplittingRecord.from_json(saved["splitting"]) if saved["splitting"] else None
-        return cls(saved["layout"], saved["without_key_or_time"], splitting)
+        saved = unseal_json(LEDGER, VERSION, data, NEW_CHECKPOINT)
+        with refusing_odd_values(LEDGER, NEW_CHECKPOINT):
+            splitting = SplittingRecord.from_json(saved["splitting"]) if saved["splitting"] else None
+            return cls(saved["layout"], saved["without_key_or_time"], splitting)
 
 
 def _sealed(kind: str, values: Mapping[str, Any]) -> bytes:
     return seal(kind, VERSION, json.dumps(values).encode())
-
-
-def _unsealed(kind: str, data: bytes) -> dict[str, Any]:
-    (text,) = unseal(kind, VERSION, data, NEW_CHECKPOINT)
-    values: dict[str, Any] = load_json(kind, text)
-    return values

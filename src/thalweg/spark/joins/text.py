@@ -6,6 +6,7 @@ module knows the names of columns, and no rows.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from datetime import timedelta
@@ -17,6 +18,7 @@ from thalweg.spark.joins.condition import Columns, resolve, resolve_stream
 ResultColumn = tuple[str, str, str]  # an input, a column of it, and the name in the result
 DURATION = re.compile(r"\s*([-+]?\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
 WINDOW_EXAMPLE = "'10 minutes', or {'R1': '10 minutes', 'R2': '1 hour', 'T': None} with None for rows that never expire"
+LONGEST = 2**62  # microseconds: a sum of two of them fits into 64 bits
 MICROSECONDS = {
     "microsecond": 1,
     "millisecond": 1_000,
@@ -60,6 +62,8 @@ def parse_select(
 
     if isinstance(select, str):
         raise TypeError(f"select is a list of columns, not a text: write select=[{select!r}]")
+    if not isinstance(select, Sequence | None):
+        raise TypeError(f"select is a list of columns, not {select!r}: write select=['R1.size', 'R2.size AS s2']")
     selected: list[ResultColumn] = []
     for text in _everything(shown or tuple(columns)) if select is None else select:
         try:
@@ -130,7 +134,8 @@ def microseconds(duration: object, noun: str) -> int:
     elif isinstance(duration, str) and (match := DURATION.fullmatch(duration)):
         unit = match[2].lower()
         unit = SHORT_UNITS.get(unit, unit.removesuffix("s"))
-        found = round(float(match[1]) * MICROSECONDS[unit]) if unit in MICROSECONDS else None
+        exact = float(match[1]) * MICROSECONDS.get(unit, math.nan)
+        found = round(exact) if abs(exact) <= LONGEST else None
     if found is None:
         units = ", ".join(f"{unit}s" for unit in MICROSECONDS)
         raise ValueError(f"{noun} is {duration!r}; write it like '10 minutes', with a unit of {units}")

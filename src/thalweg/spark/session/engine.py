@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from thalweg.charts import PlanScheduler, TupleRates
 from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.folder import StateFolder
+from thalweg.spark.job_descriptions import described_jobs
 from thalweg.spark.session.branches import Ending
 from thalweg.spark.session.endings import failed_predicates, last_to_deliver, late_rows, late_until, rounds_with_rows
 from thalweg.spark.session.failures import reason, refuse_interruption
@@ -164,6 +165,10 @@ class SessionEngine:
         if number <= self.position.batch:
             return
         self._prepare(self)
+        with described_jobs(batch.sparkSession, f"thalweg session: {len(self.program.queries)} queries"):
+            self._run(batch, number)
+
+    def _run(self, batch: DataFrame, number: int) -> None:
         before, program, clock = self.position, self.program, _Clock()
         late = late_until(program, before.queries) if self._late_folder is not None else {}
         needed = needed_after(program, before.queries)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from thalweg.charts.draw import heat_map
 from thalweg.charts.plan import runs_alike
+from thalweg.charts.scheduler import PlanScheduler
 from thalweg.spark import runs
 
 if TYPE_CHECKING:
     from thalweg.spark.session.engine import SessionEngine
     from thalweg.spark.session.session import Session
     from thalweg.spark.session.standing import StandingQuery
+
+
+TRAIL = 20  # points of a chart, and switches, that are told
 
 
 class SessionRun:
@@ -37,6 +42,7 @@ def describe_session(session: Session) -> dict[str, Any]:
     batches = list(engine.log) if engine is not None else []
     shared = (*engine.program.conditions, *engine.program.calls) if engine is not None else ()
     return {
+        "key": session.thalweg_run.key,
         "checkpoint": session.checkpoint,
         "batches": 0 if engine is None else engine.position.batch + 1,
         "rows": sum(record.rows for record in batches),
@@ -89,7 +95,48 @@ def _describe_query(query: StandingQuery, engine: SessionEngine | None) -> dict[
         "conditions_of_its_own": own,
         "weights": {"rate": query.weights.rate, "memory": query.weights.memory},
         "partitions": query.partitions,
+        "charts": _describe_charts(served.scheduler) if served is not None else [],
+        "switched": _describe_switches(served.scheduler) if served is not None else [],
     }
+
+
+def _describe_charts(scheduler: PlanScheduler) -> list[dict[str, Any]]:
+    """Each chart by which a query chooses its plan, with the point of the estimates, and the points before it."""
+    charts, expected = getattr(scheduler, "charts", None), scheduler.estimates.expected
+    if charts is None or expected is None:
+        return []
+    before = [record.expected for record in list(scheduler.log)[-TRAIL:] if record.expected is not None]
+    trails = [[point for _, point in charts.points(statistics)] for statistics in before]
+    described = []
+    for place, (chart, point) in enumerate(charts.points(expected)):
+        picture = heat_map(chart, point, [points[place] for points in trails])
+        described.append(
+            {
+                "up": {"name": picture.up.name, "low": picture.up.low, "high": picture.up.high},
+                "right": {"name": picture.right.name, "low": picture.right.low, "high": picture.right.high},
+                "plans": picture.plans.tolist(),
+                "here": list(picture.here),
+                "trail": [list(place) for place in picture.trail],
+            }
+        )
+    return described
+
+
+def _describe_switches(scheduler: PlanScheduler) -> list[dict[str, Any]]:
+    """The last rounds for which another plan was chosen than for the round before, with the reason in words."""
+    records = list(scheduler.log)
+    switched = [place for place, record in enumerate(records) if record.is_switch]
+    return [
+        {
+            "round": records[place].number,
+            "before": records[place - 1].plan if place else None,
+            "after": records[place].plan,
+            "why": "the estimates moved to another region of the chart"
+            if records[place].is_move
+            else "the charts were built anew, or weights changed",
+        }
+        for place in switched[-TRAIL:]
+    ]
 
 
 def session_text(about: dict[str, Any]) -> str:

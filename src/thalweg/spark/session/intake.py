@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.filters.worker.judges import Judge, NotJudge
+from thalweg.spark.folder import make_private_folder
 from thalweg.spark.session.lower import Catalog
 from thalweg.spark.session.panes import Pane, Panes, together
 from thalweg.spark.session.position import WaitingFile
@@ -71,7 +72,7 @@ def take_in(
     streams = list(catalog.streams.values())
     own_folder = f"segments/{number}"
     shutil.rmtree(f"{folder}/{own_folder}", ignore_errors=True)  # of a try that did not end
-    Path(folder, own_folder).mkdir(parents=True)
+    make_private_folder(Path(folder, own_folder))
     slots = column_slots(program, streams)
     intakes = [
         _stream_intake(stream, program, catalog, slots, known, needed_after.get(stream.name, NEVER), late_until)

@@ -18,7 +18,7 @@ from thalweg.spark.session.program import Conjunction, ProgramQuery
 from thalweg.spark.session.sources import SharedStream, StaticTable, divided_up
 from thalweg.spark.session.views import RowViews
 from thalweg.spark.session.worker.take_in import TIME
-from thalweg.sql.query import Input, RoundWindow
+from thalweg.sql.query import QueryInput, RoundWindow
 from thalweg.sql.rounds import bounds
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def holds(conjunction: Conjunction) -> str:
 def input_rows(
     view: str,
     stream: SharedStream,
-    read: Input,
+    read: QueryInput,
     window: RoundWindow,
     rounds: Rounds,
     keep: str,
@@ -188,7 +188,7 @@ class QueryLowering:
             texts.append(" = ".join(f"{backticked(side[0])}.{QUOTED_ROUND}" for side in streams))
         return " AND ".join(texts)
 
-    def _input(self, read: Input) -> str:
+    def _input(self, read: QueryInput) -> str:
         """The rows of an input that all its selections keep."""
         if read.is_stream:
             keep = holds(self._query.conjunctions[read.alias])
@@ -204,7 +204,7 @@ class QueryLowering:
         # In the order that `tw.where` finds.
         return self._views.add(where(self._views.spark.sql(text), *own, sample=False))
 
-    def _own_conditions(self, read: Input) -> list[Any]:
+    def _own_conditions(self, read: QueryInput) -> list[Any]:
         """The conditions on an input that are not shared."""
         from thalweg.spark.filters.predicates import not_
 

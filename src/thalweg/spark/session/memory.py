@@ -49,10 +49,10 @@ def memory_cap(memory: str | int) -> int:
     ValueError: memory is a number of bytes such as "512MB" or 1000000, not 'much'
     """
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", str(memory).lower())
-    size = int(float(found[1]) * UNITS[found[2]]) if found and found[2] in UNITS else 0
-    if size < 1 or isinstance(memory, bool):
+    size = float(found[1]) * UNITS[found[2]] if found and found[2] in UNITS else 0.0
+    if not 1 <= size < math.inf or isinstance(memory, bool):
         raise ValueError(f'memory is a number of bytes such as "512MB" or 1000000, not {memory!r}')
-    return size
+    return int(size)
 
 
 def row_sizes(files: Sequence[WaitingFile]) -> dict[str, float]:

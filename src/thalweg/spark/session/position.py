@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from thalweg.sealed import load_json, odd, seal, unseal
+from thalweg.sealed import refusing_odd_values, seal, unseal_json
 from thalweg.spark.folder import StateFolder
 from thalweg.spark.session.panes import Pane, Panes
 
@@ -69,9 +69,8 @@ class SessionPosition:
     @classmethod
     def from_bytes(cls, data: bytes) -> SessionPosition:
         """What `to_bytes` wrote."""
-        (text,) = unseal(KIND, VERSION, data)
-        values = load_json(KIND, text)
-        try:
+        values = unseal_json(KIND, VERSION, data)
+        with refusing_odd_values(KIND):
             return cls(
                 batch=_whole(values["batch"]),
                 latest=_whole_numbers(values["latest"]),
@@ -82,8 +81,6 @@ class SessionPosition:
                     for stream, ends in values["panes"].items()
                 },
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise odd(KIND, f"{type(error).__name__}: {error}") from None
 
 
 def _query_position(values: Mapping[str, Any]) -> QueryPosition:

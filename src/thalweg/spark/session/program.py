@@ -17,7 +17,7 @@ from thalweg.charts.plan import MultiJoin, PlanNode
 from thalweg.sealed import short_digest
 from thalweg.spark.session.sources import SharedStream
 from thalweg.sql.implication import implies
-from thalweg.sql.query import ContinuousQuery, Expression, Input, PredicateCall, Selection
+from thalweg.sql.query import ContinuousQuery, Expression, PredicateCall, QueryInput, Selection
 from thalweg.sql.rename import with_columns_renamed
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class ProgramQuery:
     has_keys_of_one_type: bool = True  # on both sides of each equality of its join
 
     @property
-    def streams(self) -> tuple[Input, ...]:
+    def streams(self) -> tuple[QueryInput, ...]:
         """The inputs that are streams."""
         return tuple(each for each in self.query.inputs if each.is_stream)
 
@@ -155,7 +155,7 @@ class Program:
         }
         return tuple(name for name in stream.frame.columns if name in read)
 
-    def readers(self, stream: str) -> list[tuple[ProgramQuery, Input]]:
+    def readers(self, stream: str) -> list[tuple[ProgramQuery, QueryInput]]:
         """The queries that read a stream, once for each alias."""
         return [(query, each) for query in self.queries for each in query.streams if each.source == stream]
 

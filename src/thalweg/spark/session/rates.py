@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from thalweg.charts import TupleRates
-from thalweg.sealed import SavedStateError, load_json, seal, short_digest, unseal
+from thalweg.sealed import SavedStateError, seal, short_digest, unseal_json
 from thalweg.spark.folder import StateFolder
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ def tuple_rates(spark: SparkSession) -> TupleRates:
     content = folder.read([file]).get(file)
     if content is not None:
         with contextlib.suppress(SavedStateError, ValueError, TypeError, AttributeError):  # measured anew
-            (text,) = unseal(KIND, VERSION, content)
-            return TupleRates.from_json(load_json(KIND, text))
+            return TupleRates.from_json(unseal_json(KIND, VERSION, content))
     rates = measure_rates(spark)
     with contextlib.suppress(OSError):  # a machine without a cache measures every time
         folder.write(file, seal(KIND, VERSION, json.dumps(rates.to_json()).encode()))

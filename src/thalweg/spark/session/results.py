@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from thalweg.spark.folder import make_private_folder
 from thalweg.spark.session.branches import Ending, branches_of, written_files
 from thalweg.spark.session.failures import reason, refuse_interruption
 from thalweg.spark.session.lower import Catalog
@@ -29,7 +30,7 @@ class ResultJobs:
         failed: dict[str, str] = {}
         if jobs:
             shutil.rmtree(folder, ignore_errors=True)  # of a try that did not end
-            Path(folder).mkdir(parents=True)
+            make_private_folder(Path(folder))
         for job in jobs:
             endings = [ending for ending in job if ending.query.token not in failed]
             found, own_failed = self._compute_job(endings, views, folder)

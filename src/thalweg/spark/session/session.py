@@ -24,6 +24,7 @@ from thalweg.spark.session.sources import SharedStream, StaticTable, all_streams
 from thalweg.spark.session.standing import QueryOptions, StandingQuery
 from thalweg.spark.session.views import TableViews
 from thalweg.spark.session.worker.result_files import ROUND_COLUMNS
+from thalweg.spark.triggers import check_trigger
 from thalweg.sql.parse import parse_query
 
 if TYPE_CHECKING:
@@ -180,6 +181,7 @@ class Session:
     def start(self, **trigger: Any) -> StreamingQuery:  # noqa: ANN401 - as Spark takes it
         """Start; `trigger` is what Spark's ``DataStreamWriter.trigger`` takes."""
         self._refuse_if_running("start")
+        check_trigger(trigger, "session.start")
         if not self._queries:
             raise ValueError(
                 "a session needs a query before it starts: session.query('SELECT ... WINDOW [10 seconds]')"

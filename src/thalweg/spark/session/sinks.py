@@ -101,7 +101,10 @@ class FolderSink(Sink):
 
 
 class WriterSink(Sink):
-    """Hands results to a writer of Spark, such as Kafka's, which may write them again after a failure."""
+    """Hands results to a writer of Spark, such as Kafka's, which may write them again after a failure.
+
+    Kafka takes a column `value`: results that have no column of that name become JSON objects.
+    """
 
     def __init__(self, file_format: str, options: Mapping[str, str]) -> None:
         self._format = file_format
@@ -109,7 +112,10 @@ class WriterSink(Sink):
 
     def deliver(self, delivery: Delivery) -> None:
         """Append the results."""
-        delivery.frame().write.format(self._format).options(**self._options).mode("append").save()
+        frame = delivery.frame()
+        if self._format == "kafka" and "value" not in frame.columns:
+            frame = frame.selectExpr("to_json(struct(*)) AS value")
+        frame.write.format(self._format).options(**self._options).mode("append").save()
 
 
 class FunctionSink(Sink):

@@ -39,7 +39,7 @@ def measure(
     spark: SparkSession, tick: Tick, *, rows: int = ROWS, batches: int = BATCHES, rounds: int = ROUNDS
 ) -> list[Result]:
     """Against Spark, which joins A and B first; and in a cell alone against each fixed choice of orders."""
-    results = against_spark(spark, part_of(tick, 0, 2), NAME, make_workload, (rows, batches), 10)
+    results = against_spark(spark, part_of(tick, 0, 2), NAME, make_workload, (rows, batches), 20)
     rest = alone(rows, ALONE_BATCHES, rounds, part_of(tick, 1, 2))
     return [*results, rest]
 
@@ -59,4 +59,4 @@ def alone(rows: int, batches: int, rounds: int, tick: Tick) -> Result:
     contenders = {THALWEG: partial(cell, None)} | {name: partial(cell, orders) for name, orders in fixed.items()}
     note = f"one cell, {batches} batches of {rows:,} rows a stream, processor time"
     found = race(NAME, contenders, rounds, tick, note, label="one cell")
-    return found.faster(found.best(*fixed), 0.9)
+    return found.faster(found.best(*fixed), 0.95)

@@ -34,4 +34,4 @@ def make_workload(rows: int, batches: int) -> JoinWorkload:
 
 def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, batches: int = BATCHES) -> list[Result]:
     """Throughput with full windows."""
-    return against_spark(spark, tick, NAME, make_workload, (rows, batches), 4)
+    return against_spark(spark, tick, NAME, make_workload, (rows, batches), 10)

@@ -28,7 +28,7 @@ def make_workload(rows: int, batches: int) -> JoinWorkload:
 def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, batches: int = BATCHES) -> list[Result]:
     """Throughput with full windows, and the bytes of state."""
     about: dict[str, Any] = {}
-    results = against_spark(spark, tick, NAME, make_workload, (rows, batches), 8, about)
+    results = against_spark(spark, tick, NAME, make_workload, (rows, batches), 20, about)
     row_bytes = make_workload(1, 0).row_bytes
     in_windows = sum(window["rows_in_state"] * row_bytes(name) for name, window in about["inputs"].items())
     state = at_most(

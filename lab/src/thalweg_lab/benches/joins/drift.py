@@ -14,7 +14,7 @@ have to be tried. Neither measures anything.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -31,31 +31,46 @@ if TYPE_CHECKING:
 NAME = "drift"
 HUB, ARMS = "A", ("B", "C")
 PHASE, PHASES = 20, 4  # batches, and how often the arms change parts
-ROWS, ROUNDS = 100_000, 3
-FEWER = 5  # times fewer rows tell which orders are best
 TRIES = 2  # of each order, the faster of which counts, in the search for the best orders
 HUB_SECONDS, ARM_WINDOW = 2, 6  # how long a row of the hub stays; batches for which a row of an arm stays
 ARM_SHARE = 10  # the hub sends so many times the rows of an arm's stream
 BUSY = 2  # times the rows that a stream of the other arm sends
-OFTEN, RARELY = 30, 0.002  # matches that a row of the hub has in the window of an arm
+OFTEN = 30  # matches that a row of the hub has in the window of the busy arm
 CLAIRVOYANT, FIXED = "a clairvoyant", "the best fixed orders"
 
 
-def make_workload(rows: int, phase: int) -> JoinWorkload:
+@dataclass(frozen=True)
+class DriftSetting:
+    """A workload with drift, and what is asked of a cell that adapts."""
+
+    name: str
+    rows: int  # of the hub, in a batch
+    fewer: int  # times fewer rows tell which orders are best
+    rarely: float  # matches that a row of the hub has in the window of the other arm
+    is_hub_first: bool  # among the inputs; where it is last, it finds the rows that came with it
+    than_fixed: float  # times as fast as the best fixed orders
+    than_clairvoyant: float
+    rounds: int
+
+
+HUB_LAST = DriftSetting(NAME, 100_000, 5, 0.002, False, 1.5, 0.95, 3)  # noqa: FBT003 - a table of settings
+
+
+def make_workload(rows: int, phase: int, setting: DriftSetting = HUB_LAST) -> JoinWorkload:
     """Phases in turn; the window is that of the arms."""
     batches: list[Tables] = []
     for number in range(PHASES):
         busy, rare = (ARMS[(number + at) % len(ARMS)] for at in range(len(ARMS)))
         sent = {busy: BUSY * rows // ARM_SHARE, rare: rows // ARM_SHARE}
-        matches = {busy: OFTEN, rare: RARELY}
+        matches = {busy: OFTEN, rare: setting.rarely}
         near = {arm: max(round(sent[arm] * ARM_WINDOW / matches[arm]), 1) for arm in ARMS}
-        streams = dict[str, StreamKeys]()
+        arms = dict[str, StreamKeys]()
         for arm in ARMS:
             far = sent[arm] * ARM_WINDOW  # one match
-            streams[f"{arm}1"] = StreamKeys({arm.lower(): near[arm], f"{arm.lower()}_far": far}, sent[arm])
-            streams[f"{arm}2"] = StreamKeys({f"{arm.lower()}_far": far}, sent[arm])
-        # The hub comes last: it finds the rows that came with it.
-        streams[HUB] = StreamKeys({arm.lower(): near[arm] for arm in ARMS}, rows)
+            arms[f"{arm}1"] = StreamKeys({arm.lower(): near[arm], f"{arm.lower()}_far": far}, sent[arm])
+            arms[f"{arm}2"] = StreamKeys({f"{arm.lower()}_far": far}, sent[arm])
+        hub = {HUB: StreamKeys({arm.lower(): near[arm] for arm in ARMS}, rows)}
+        streams = hub | arms if setting.is_hub_first else arms | hub
         batches += later(random_batches(streams, phase, seed=number), number * phase)
     on = [((HUB, arm.lower()), (f"{arm}1", arm.lower())) for arm in ARMS]
     on += [((f"{arm}1", f"{arm.lower()}_far"), (f"{arm}2", f"{arm.lower()}_far")) for arm in ARMS]
@@ -64,18 +79,26 @@ def make_workload(rows: int, phase: int) -> JoinWorkload:
 
 def make_query(workload: JoinWorkload) -> JoinQuery:
     """The join, in which the hub has a shorter window."""
-    *arms, hub = workload.query.inputs
-    return replace(workload.query, inputs=(*arms, replace(hub, window=TimeWindow(HUB_SECONDS * SECOND))))
+    short = TimeWindow(HUB_SECONDS * SECOND)
+    inputs = (replace(each, window=short) if each.name == HUB else each for each in workload.query.inputs)
+    return replace(workload.query, inputs=tuple(inputs))
 
 
 def measure(
-    spark: SparkSession | None, tick: Tick, *, rows: int = ROWS, phase: int = PHASE, rounds: int = ROUNDS
+    spark: SparkSession | None,
+    tick: Tick,
+    *,
+    rows: int | None = None,
+    phase: int = PHASE,
+    rounds: int | None = None,
+    setting: DriftSetting = HUB_LAST,
 ) -> list[Result]:
     """A cell that adapts against the best orders that never change, and the best orders of each phase."""
     del spark  # the orders are measured, without Spark
-    workload = make_workload(rows, phase)
+    rows, rounds = rows or setting.rows, rounds or setting.rounds
+    workload = make_workload(rows, phase, setting)
     query, taken = make_query(workload), prepared(workload)
-    few = prepared(make_workload(max(rows // FEWER, ARM_SHARE), phase))
+    few = prepared(make_workload(max(rows // setting.fewer, ARM_SHARE), phase, setting))
     drive(query, few[:phase])  # compiles all kernels
     fixed, best = _searched(query, few, phase, part_of(tick, 0, 2))
 
@@ -95,8 +118,12 @@ def measure(
         FIXED: lambda: drive(query, taken, orders=fixed, drop_probing=True).measurement(),
     }
     note = f"one cell, {PHASES} phases of {phase} batches with {rows:,} rows of the hub; processor time"
-    found = race(NAME, contenders, rounds, part_of(tick, 1, 2), note)
-    return [found.faster(FIXED, 1.5), found.faster(CLAIRVOYANT, 0.9), found.control()]
+    found = race(setting.name, contenders, rounds, part_of(tick, 1, 2), note)
+    return [
+        found.faster(FIXED, setting.than_fixed),
+        found.faster(CLAIRVOYANT, setting.than_clairvoyant),
+        found.control(),
+    ]
 
 
 def _searched(

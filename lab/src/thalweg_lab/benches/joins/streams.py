@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,13 +63,13 @@ def against_spark(
     small, workload = make_workload(max(rows // WARM_UP, 1), 1), make_workload(rows, batches)
     drive(small.query, prepared(small))  # compiles all kernels
     with files(small) as folder:
-        race(scenario, _contenders(spark, folder, small), 1, lambda _done, _total: None, "")
+        race(scenario, contenders_of(spark, folder, small), 1, lambda _done, _total: None, "")
     note = (
         f"{len(workload.names)} streams, {rows:,} rows a stream and batch, windows of {workload.window} batches, "
         f"{batches} batches counted"
     )
     with files(workload) as folder:
-        contenders = _contenders(spark, folder, workload)
+        contenders = contenders_of(spark, folder, workload)
         contenders[THALWEG]()  # the machine is not warm yet
         found = race(scenario, contenders, 1, part_of(tick, 0, 2), note)
         again = {name: partial(run, spark, folder, workload, thalweg_join, about) for name in (THALWEG, AGAIN)}
@@ -76,10 +77,11 @@ def against_spark(
     return [found.faster(SPARK, target), control.control()]
 
 
-def _contenders(spark: SparkSession, folder: str, workload: JoinWorkload) -> dict[str, Callable[[], Measurement]]:
+def contenders_of(spark: SparkSession, folder: str, workload: JoinWorkload) -> dict[str, Callable[[], Measurement]]:
+    """`tw.join` and Spark's own joins."""
     return {
         THALWEG: partial(run, spark, folder, workload, thalweg_join),
-        SPARK: partial(run, spark, folder, workload, chained_join(workload.names)),
+        SPARK: partial(run, spark, folder, workload, ChainedJoin(workload.names)),
     }
 
 
@@ -95,13 +97,13 @@ def run(
     import thalweg as tw
 
     provider = str(spark.conf.get(PROVIDER))
-    if make is thalweg_join:  # Spark's own joins are faster with the provider it has by default
+    if not isinstance(make, ChainedJoin):  # Spark's own joins are faster with the provider it has by default
         spark.conf.set(PROVIDER, ROCKS)
         spark.conf.set(CHANGELOG, "true")
     frames = {name: stream_of(spark, f"{folder}/{name}") for name in workload.names}
     joined = make(spark, frames, workload)
     answers: dict[int, tuple[int, int]] = {}
-    total = " + ".join(f"{name}_v" for name in workload.names)
+    total = " + ".join(f"coalesce({name}_v, -1)" for name in workload.names)  # NULL where a row has no match
 
     def take(results: DataFrame, number: int) -> None:
         rows, checksum = results.selectExpr("count(*)", f"coalesce(sum({total}), 0)").collect()[0]
@@ -123,7 +125,12 @@ def run(
     return Measurement(rows, checksum, seconds)
 
 
-def thalweg_join(spark: SparkSession, frames: Streams, workload: JoinWorkload) -> DataFrame:  # noqa: ARG001 - as all
+def thalweg_join(
+    spark: SparkSession,  # noqa: ARG001 - as all
+    frames: Streams,
+    workload: JoinWorkload,
+    **options: Any,  # noqa: ANN401 - of tw.join
+) -> DataFrame:
     """By `tw.join`."""
     import thalweg as tw
 
@@ -134,20 +141,26 @@ def thalweg_join(spark: SparkSession, frames: Streams, workload: JoinWorkload) -
         event_time="ts",
         delay=DELAY,
         select=[f"{name}.v" for name in workload.names],
+        how=workload.how,
+        **options,
     )
 
 
-def chained_join(order: Sequence[str]) -> Make:
+@dataclass(frozen=True)
+class ChainedJoin:
     """By Spark's own stream-stream joins, one after the other, in an order.
 
     Spark allows for one column of event time after a join: here the first stream's. The other columns of time become
     numbers, which the last condition compares, so that the results are those of a window over all streams.
     """
 
-    def make(spark: SparkSession, frames: Streams, workload: JoinWorkload) -> DataFrame:
+    order: tuple[str, ...]
+
+    def __call__(self, spark: SparkSession, frames: Streams, workload: JoinWorkload) -> DataFrame:
+        """The joined streams."""
         for name, frame in frames.items():
             frame.withWatermark("ts", DELAY).createOrReplaceTempView(f"bench_{name}")
-        first, *others = order
+        first, *others = self.order
         columns = [column for column in frames[first].columns if column != "ts"]
         spark.sql(
             f"SELECT {', '.join(f'{column} AS {first}_{column}' for column in columns)}, ts FROM bench_{first}"  # noqa: S608 - ours
@@ -158,8 +171,6 @@ def chained_join(order: Sequence[str]) -> Make:
             frame.createOrReplaceTempView("bench_joined")
             joined.append(name)
         return spark.table("bench_joined")
-
-    return make
 
 
 def _step(workload: JoinWorkload, joined: Sequence[str], name: str, columns: Sequence[str]) -> str:
@@ -176,9 +187,10 @@ def _step(workload: JoinWorkload, joined: Sequence[str], name: str, columns: Seq
         f"r.ts > l.ts - INTERVAL {workload.seconds} SECONDS AND r.ts < l.ts + INTERVAL {workload.seconds} SECONDS",
         *(f"abs(unix_micros(r.ts) - l.{other}_time) < {within}" for other in joined[1:]),
     ]
+    how = workload.how.upper()
     taken = ", ".join(f"r.{column} AS {name}_{column}" for column in columns if column != "ts")
     return (
-        f"SELECT l.*, {taken}, unix_micros(r.ts) AS {name}_time FROM bench_joined l JOIN bench_{name} r "  # noqa: S608 - ours
+        f"SELECT l.*, {taken}, unix_micros(r.ts) AS {name}_time FROM bench_joined l {how} JOIN bench_{name} r "  # noqa: S608 - ours
         f"ON {' AND '.join([*equal, *near])}"
     )
 

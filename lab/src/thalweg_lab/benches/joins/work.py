@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thalweg.mjoin import Input, JoinQuery, TimeWindow
+from thalweg.ordering.types import Integers
 
 BATCH_SECONDS = 10
 SECOND = 1_000_000  # microseconds
@@ -29,6 +30,7 @@ class StreamKeys:
 
     values: Mapping[str, int]
     rows: int
+    zipf: float | None = None  # the exponent of Zipf's law that keys follow; None for uniform keys
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class JoinWorkload:
     on: tuple[tuple[tuple[str, str], ...], ...]  # classes of (stream, column) that are equal
     window: int  # batches, of all streams
     batches: Sequence[Tables]
+    how: str = "inner"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -76,7 +79,7 @@ class JoinWorkload:
 def random_batches(
     streams: Mapping[str, StreamKeys], batches: int, fill: Sequence[int] = (), seed: int = 0
 ) -> list[Tables]:
-    """Batches with uniform keys, after longer batches that fill the windows; `fill` has their lengths in batches."""
+    """Batches with random keys, after longer batches that fill the windows; `fill` has their lengths in batches."""
     random = np.random.default_rng(seed)
     found: list[Tables] = []
     at = 0
@@ -101,6 +104,15 @@ def later(batches: Sequence[Tables], by: int) -> list[Tables]:
 def _table(random: np.random.Generator, keys: StreamKeys, at: int, length: int) -> pa.Table:
     rows = keys.rows * length
     times = np.sort(random.integers(at * BATCH_SECONDS * SECOND, (at + length) * BATCH_SECONDS * SECOND, rows))
-    columns = {name: pa.array(random.integers(0, values, rows)) for name, values in keys.values.items()}
+    columns = {name: pa.array(_values(random, keys, values, rows)) for name, values in keys.values.items()}
     columns["v"] = pa.array(random.integers(0, 1000, rows))
     return pa.table(columns | {"ts": pa.array(START + times, pa.timestamp("us", "UTC"))})
+
+
+def _values(random: np.random.Generator, keys: StreamKeys, values: int, rows: int) -> Integers:
+    """Random keys; by Zipf's law the key number n is as frequent as 1 / (n + 1) to the power of its exponent."""
+    if keys.zipf is None:
+        return random.integers(0, values, rows)
+    shares = np.cumsum(np.arange(1, values + 1) ** -keys.zipf)
+    found: Integers = np.searchsorted(shares, random.random(rows) * shares[-1]).astype(np.int64)
+    return found

@@ -19,7 +19,7 @@ from thalweg_lab.experiments.a_greedy.change import (
     BLOCK,
     DROPS,
     SETTLED,
-    Stretch,
+    SteadyStretch,
     mixed_costs,
     permuted,
     recovery,
@@ -122,7 +122,9 @@ def exchanging(setting: Setting) -> dict[str, Row]:
     costs = mixed_costs(EXPENSIVE[COSTS], random)
     exchanged = [1 + EXPENSIVE[COSTS] - cost for cost in costs]
     stream = permuted(random).workload
-    sides = [(Engine(probes, seed=setting["seed"]), Stretch(stream, random, probes)) for probes in (costs, exchanged)]
+    sides = [
+        (Engine(probes, seed=setting["seed"]), SteadyStretch(stream, random, probes)) for probes in (costs, exchanged)
+    ]
     policies = contestants(setting, equal=False)
     runs: dict[str, list[EngineRun]] = {name: [] for name in policies}
     ways: dict[str, list[NDArray[np.float64]]] = {name: [] for name in policies}

@@ -39,7 +39,7 @@ TURN = 50_000  # tuples that a policy processes at most in a turn where times ar
 SECONDS = "seconds_per_million_tuples"
 
 
-class Stretch:
+class SteadyStretch:
     """A stretch of the stream without change, with the cost a tuple of any order on it."""
 
     def __init__(
@@ -65,10 +65,10 @@ class Stretch:
 
         return greedy_order(self._sample, self._costs)
 
-    def changed(self, random: np.random.Generator) -> "Stretch":
+    def changed(self, random: np.random.Generator) -> "SteadyStretch":
         """The stretch after a change that is worth seeing: many permutations hardly hurt the order there was."""
         while True:
-            after = Stretch(self.workload.permuted(random), random, self._costs)
+            after = SteadyStretch(self.workload.permuted(random), random, self._costs)
             if after.cost(self.greedy) >= WORTH_SEEING * after.cost(after.greedy):
                 return after
 
@@ -80,11 +80,11 @@ class Track(NamedTuple):
     costs: NDArray[np.float64]  # the cost of the order at the block's beginning, over the greedy order's
 
 
-def permuted(random: np.random.Generator) -> Stretch:
+def permuted(random: np.random.Generator) -> SteadyStretch:
     """A first stretch: each filter has one of the selectivities."""
     from thalweg_lab.workload import Workload
 
-    return Stretch(Workload(DROPS).permuted(random), random)
+    return SteadyStretch(Workload(DROPS).permuted(random), random)
 
 
 def mixed_costs(cost: int, random: np.random.Generator) -> list[int]:
@@ -107,7 +107,7 @@ def policies(setting: Setting) -> "dict[str, Policy]":
 def track(
     engine: "Engine",
     policies: "Mapping[str, Policy]",
-    stretches: Sequence[tuple[Stretch, int]],
+    stretches: Sequence[tuple[SteadyStretch, int]],
     random: np.random.Generator,
 ) -> "tuple[dict[str, EngineRun], dict[str, list[Track]]]":
     """Let policies process stretches of given lengths, and follow their orders through each stretch."""

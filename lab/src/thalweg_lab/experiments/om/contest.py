@@ -35,7 +35,7 @@ FLIGHT_PARTS = 10  # of the year, of ROUNDS rounds each
 
 
 @dataclass(frozen=True)
-class Run:
+class ContestRun:
     """The run of a scheduler over rounds."""
 
     counts: ScheduleCounts
@@ -106,7 +106,7 @@ def flown(kind: str, part: int, minutes: int = MINUTES_LATE) -> list[RoundStatis
     return rounds[part * ROUNDS : (part + 1) * ROUNDS]
 
 
-def run(scheduler: str, costs: PlanCosts, rounds: Sequence[RoundStatistics], parts: int | None = None) -> Run:
+def run(scheduler: str, costs: PlanCosts, rounds: Sequence[RoundStatistics], parts: int | None = None) -> ContestRun:
     """A scheduler's choices for rounds that it is told one after the other."""
     from thalweg.charts import ByChart
     from thalweg.charts import scheduler as make
@@ -122,4 +122,4 @@ def run(scheduler: str, costs: PlanCosts, rounds: Sequence[RoundStatistics], par
         repeated_hits += best is not None and costs.is_best(best, observed)
         best = costs.best(observed)
         chosen.observe(observed)
-    return Run(chosen.counts, tuple(chosen.log), chart_hits, repeated_hits)
+    return ContestRun(chosen.counts, tuple(chosen.log), chart_hits, repeated_hits)

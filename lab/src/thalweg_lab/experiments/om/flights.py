@@ -34,16 +34,16 @@ Seconds: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Arrivals:
+class ArrivedRows:
     """The rows of a stream."""
 
     airports: NDArray[np.str_]
     scheduled: Seconds  # event times
     came: Seconds  # real times
 
-    def where(self, mask: NDArray[np.bool_]) -> Arrivals:
+    def where(self, mask: NDArray[np.bool_]) -> ArrivedRows:
         """Some of the rows."""
-        return Arrivals(self.airports[mask], self.scheduled[mask], self.came[mask])
+        return ArrivedRows(self.airports[mask], self.scheduled[mask], self.came[mask])
 
     @property
     def minutes_late(self) -> Seconds:
@@ -67,7 +67,7 @@ class Arrivals:
 
 
 @cache
-def streams() -> dict[str, Arrivals]:
+def streams() -> dict[str, ArrivedRows]:
     """Departures, landings and weather: the rows that were in time."""
     folder = _folder()
     with zipfile.ZipFile(folder / "flights.csv.zip") as archive, archive.open("flights.csv") as file:
@@ -80,14 +80,14 @@ def streams() -> dict[str, Arrivals]:
     landing = scheduled + left + flown
     airports, stations = (table.column("origin").to_numpy().astype(np.str_) for table in (flights, weather))
     found = {
-        "departures": Arrivals(airports, scheduled, scheduled + left),
-        "landings": Arrivals(airports, landing - landed, landing),
-        "weather": Arrivals(stations, _hours(weather), _hours(weather)),
+        "departures": ArrivedRows(airports, scheduled, scheduled + left),
+        "landings": ArrivedRows(airports, landing - landed, landing),
+        "weather": ArrivedRows(stations, _hours(weather), _hours(weather)),
     }
     return {name: arrivals.where(arrivals.in_time) for name, arrivals in found.items()}
 
 
-def single_rounds(departures: Arrivals, minutes: int) -> list[RoundStatistics]:
+def single_rounds(departures: ArrivedRows, minutes: int) -> list[RoundStatistics]:
     """The rounds of departures, of which a query selects those that are more than so many minutes late."""
     from thalweg.charts import RoundStatistics
 
@@ -99,7 +99,7 @@ def single_rounds(departures: Arrivals, minutes: int) -> list[RoundStatistics]:
     ]
 
 
-def join_rounds(arrivals: dict[str, Arrivals], query: ContinuousQuery) -> list[RoundStatistics]:
+def join_rounds(arrivals: dict[str, ArrivedRows], query: ContinuousQuery) -> list[RoundStatistics]:
     """The rounds of streams that are joined by airport; join selectivities are those of the round's rows."""
     from thalweg.charts import RoundStatistics, equality_name
     from thalweg.charts.equalities import implied_equalities

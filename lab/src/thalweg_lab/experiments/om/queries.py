@@ -7,9 +7,9 @@ from thalweg.sql.query import (
     ContinuousQuery,
     EquiJoin,
     Expression,
-    Input,
     Output,
     Position,
+    QueryInput,
     RoundWindow,
     Selection,
 )
@@ -57,7 +57,7 @@ def query(
     """A query over the inputs that the columns name, with a window of one second; an alias in `tables` is a table."""
     names = list(dict.fromkeys(each.split(".")[0] for each in columns))
     inputs = tuple(
-        Input(
+        QueryInput(
             alias,
             alias,
             alias not in tables,

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from reprlib import Repr
 from typing import Any
 
 from thalweg.output import Json
 from thalweg.registry import hint
 from thalweg.spark.session.program_file.positions import FieldPath
 from thalweg.spark.session.program_file.program_text import Problem, ProgramFileError, ProgramText
+
+SHORT = Repr()  # aliases of YAML make values of a few lines that would take terabytes if they were written out
+SHORT.maxlevel, SHORT.maxstring, SHORT.maxother = 3, 80, 80
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ class Checker:
                     self.note(path, f"{name} is missing: write {self.text.example(name, each.example)}")
             elif not each.kind.holds(values[name]):
                 example = self.text.example(name, each.example)
-                self.note((*path, name), f"{values[name]!r} is not {each.kind.noun}: write {example}")
+                self.note((*path, name), f"{SHORT.repr(values[name])} is not {each.kind.noun}: write {example}")
             else:
                 good[name] = values[name]
         return good
@@ -101,7 +105,7 @@ class Checker:
             if TABLE.holds(values):
                 good[name] = self.table((*path, name), values, fields)
             else:
-                self.note((*path, name), f"{values!r} is not a table: write its fields {_names(fields)}")
+                self.note((*path, name), f"{SHORT.repr(values)} is not a table: write its fields {_names(fields)}")
             if len(self.problems) > before:
                 good.pop(name, None)
         return good

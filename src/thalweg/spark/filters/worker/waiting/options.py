@@ -30,12 +30,16 @@ class Waiting:
             raise ValueError(f"retries= is how often to ask again, 0 or more, not {self.retries!r}")
         for option, unit in (("timeout", "seconds"), ("deadline", "seconds"), ("rate", "calls a second")):
             value = getattr(self, option)
-            if value is not None and not 0 < value < math.inf:
+            if value is not None and not (_is_number(value) and value > 0):
                 raise ValueError(f"{option}= is a number of {unit} above 0, not {value!r}")
-        if not 0 <= self.outage < math.inf:
+        if not (_is_number(self.outage) and self.outage >= 0):
             raise ValueError(f"outage= is a number of seconds, 0 or more, not {self.outage!r}")
-        if self.budget is not None and not 0 <= self.budget < math.inf:
+        if self.budget is not None and not (_is_number(self.budget) and self.budget >= 0):
             raise ValueError(f"budget= is a number, 0 or more, such as budget=1_000_000, not {self.budget!r}")
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in {int, float} and math.isfinite(value)  # type: ignore[arg-type]
 
 
 def cache_spec(written: object) -> CacheSpec | None:

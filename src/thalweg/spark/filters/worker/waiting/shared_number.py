@@ -54,7 +54,7 @@ class FileNumber:
         import fcntl
 
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(file, fcntl.LOCK_EX)  # closing the file unlocks it
             before = _number(os.read(file, LONGEST_TEXT))

@@ -1,0 +1,146 @@
+// Numbers over time, drawn by uPlot: throughput, evaluations, memory and lag, fidelity.
+
+import { h, setText } from "../dom.js";
+import * as format from "../format.js";
+import { column, evaluationsPerRow, latest, rates, ratesAsWritten } from "../runs.js";
+
+const HEIGHT = 210;
+
+function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+// A view with a line for each of some series: [label, function of a run, colour, whether it is an estimate].
+function seriesView({ id, title, about, fits, lines, show }) {
+  return {
+    id,
+    title,
+    about,
+    fits,
+    make() {
+      const canvas = h("div", { class: "plot", role: "img" });
+      const legend = h("ul", { class: "legend" });
+      const waiting = h("p", { class: "waiting" }, "The line begins with the second report.");
+      let plot = null;
+      let run = null;
+
+      function options(chosen) {
+        const axis = {
+          stroke: colour("--muted"),
+          grid: { stroke: colour("--line"), width: 1 },
+          ticks: { show: false },
+          font: "12px system-ui, sans-serif",
+        };
+        return {
+          width: Math.max(canvas.clientWidth, 200),
+          height: HEIGHT,
+          legend: { show: false },
+          cursor: { show: false },
+          scales: { y: { range: (_, low, high) => [Math.min(low ?? 0, 0), (high || 1) * 1.1] } },
+          axes: [{ ...axis, space: 80, values: (_, values) => values.map(format.clock) }, { ...axis, size: 64, values: (_, values) => values.map(show) }],
+          series: [
+            {},
+            ...chosen.map(([label, , name, isEstimate]) => ({
+              label,
+              stroke: colour(name),
+              width: 2,
+              dash: isEstimate ? [6, 5] : undefined,
+              spanGaps: true,
+              points: { show: false },
+            })),
+          ],
+        };
+      }
+
+      function draw() {
+        if (!run) return;
+        const chosen = lines(run);
+        const data = [column(run, "at"), ...chosen.map(([, values]) => values(run))];
+        const isKnown = data.slice(1).some((values) => latest(values) !== null);
+        waiting.hidden = isKnown;
+        canvas.hidden = legend.hidden = !isKnown;
+        if (!isKnown) return;
+        if (!plot) plot = new uPlot(options(chosen), data, canvas);
+        else plot.setData(data);
+        const told = chosen.map(([label], place) => `${label}: ${show(latest(data[place + 1]))}`);
+        const summary = `${title}. ${told.join(", ")}.`;
+        if (canvas.getAttribute("aria-label") !== summary) canvas.setAttribute("aria-label", summary);
+        if (legend.children.length !== chosen.length) {
+          legend.replaceChildren(
+            ...chosen.map(([, , name, isEstimate]) => {
+              const line = h("span", { class: isEstimate ? "swatch dashed" : "swatch", "aria-hidden": "true" });
+              line.style.setProperty("--swatch", `var(${name})`);
+              return h("li", {}, line, h("span"));
+            }),
+          );
+        }
+        told.forEach((text, place) => setText(legend.children[place].lastElementChild, text));
+      }
+
+      function drawAnew() {
+        plot?.destroy();
+        plot = null;
+        draw();
+      }
+
+      const sizes = new ResizeObserver(() => {
+        if (plot && canvas.clientWidth) plot.setSize({ width: canvas.clientWidth, height: HEIGHT });
+      });
+      sizes.observe(canvas);
+      document.addEventListener("theme", drawAnew);
+      return {
+        element: h("div", {}, canvas, legend, waiting),
+        update(next) {
+          run = next;
+          draw();
+        },
+        close() {
+          sizes.disconnect();
+          document.removeEventListener("theme", drawAnew);
+          plot?.destroy();
+        },
+      };
+    },
+  };
+}
+
+export const throughput = seriesView({
+  id: "throughput",
+  title: "Throughput",
+  about: "Rows a second, and for filters an estimate of the order as written: by its cost of a row.",
+  fits: () => true,
+  lines: (run) => [
+    ["Now", (each) => rates(each, "rows"), "--flow", false],
+    run.kind === "where"
+      ? ["As written, estimated", ratesAsWritten, "--contrast", true]
+      : ["Results", (each) => rates(each, "results"), "--contrast", false],
+  ],
+  show: format.count,
+});
+
+export const evaluations = seriesView({
+  id: "evaluations",
+  title: "Evaluations a row",
+  about: "How many predicates look at a row in Python before its fate is known.",
+  fits: (run) => run.kind === "where" && latest(column(run, "evaluations")) !== null,
+  lines: () => [["Evaluations a row", evaluationsPerRow, "--flow", false]],
+  show: format.number,
+});
+
+export const memory = seriesView({
+  id: "memory",
+  title: "Memory",
+  about: "Bytes that windows and indexes hold in workers.",
+  fits: (run) => run.kind === "join" && latest(column(run, "memory")) !== null,
+  lines: () => [["Memory", (run) => column(run, "memory"), "--flow", false]],
+  show: format.bytes,
+});
+
+export const fidelity = seriesView({
+  id: "fidelity",
+  title: "Fidelity",
+  about: "The share of rounds whose plan was the best in hindsight, over all queries.",
+  fits: (run) => run.kind === "session" && latest(column(run, "fidelity")) !== null,
+  lines: () => [["Fidelity", (run) => column(run, "fidelity"), "--flow", false]],
+  show: format.share,
+});

@@ -1,0 +1,123 @@
+"""Saved state that is damaged, or made by somebody else with a right digest, is refused by a `SavedStateError`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.fuzz.inputs import changed_bytes, changed_values, fuzzed, refuses_clearly
+
+from thalweg.mjoin import Input, JoinQuery, TimeWindow
+from thalweg.mjoin.layouts import ActiveLayouts, HeavyValue
+from thalweg.mjoin.segments import pack_segment, unpack_segment
+from thalweg.ordering import Profile
+from thalweg.sealed import SavedStateError, seal, unseal
+from thalweg.spark.filters.worker.report import WorkerReport
+from thalweg.spark.joins.idle import StreamTime
+from thalweg.spark.joins.state import CellState, LedgerState, StoredSegment
+from thalweg.spark.session.panes import Pane
+from thalweg.spark.session.position import QueryPosition, SessionPosition, WaitingFile
+from thalweg.tables.keys import KeySet
+
+SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64())])
+QUERY = JoinQuery(
+    (Input("A", SCHEMA, "t", TimeWindow(100)), Input("B", SCHEMA, "t", TimeWindow(100))),
+    (frozenset([("A", "k"), ("B", "k")]),),
+    select=(("A", "t", "a"), ("B", "t", "b")),
+)
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A kind of saved state: good bytes of it, and the function that reads them."""
+
+    good: bytes
+    load: Callable[[bytes], object]
+
+    @property
+    def header(self) -> tuple[str, int]:
+        """Its kind and version."""
+        kind, _, version = self.good.partition(b"\n")[0].decode().removeprefix("thalweg ").rpartition(" ")
+        return kind, int(version)
+
+
+def profile() -> Profile:
+    known = Profile(2, 8)
+    known.insert(np.array([1, 2, 3]), np.array([[1.0, 2.0]] * 3), 5.0)
+    return known
+
+
+CELL = CellState(
+    token="v1",  # noqa: S106 - the name of a version
+    watermark=7,
+    segments={3: StoredSegment("3-v1", 99)},
+    counts={"A": 3},
+    layouts=ActiveLayouts(2, (HeavyValue(0, 17, "A"),), before=()),
+    knowledge={"orders": {"A": ["B"]}},
+    owner="thalweg-1 00",
+    timer=8,
+    stream_times={"A": StreamTime(1, 2, "run")},
+)
+POSITION = SessionPosition(
+    batch=3,
+    latest={"A": 7},
+    queries={"q-1": QueryPosition("q", delivered=2, schedule={"plan": 1})},
+    files=(WaitingFile("A", "segments/3/0f.parquet", 9, 7, 100),),
+    panes={"A": {10: Pane(5, 9, {"all": 9})}},
+)
+REPORT = WorkerReport("run", "signature", ["a", "b"], [1, 0], profile(), 3, 1, [3, 3], [1, 1], [0, 0], [0.1, 0.2])
+KINDS = [
+    Saved(profile().to_bytes(), Profile.from_bytes),
+    Saved(REPORT.to_bytes(), WorkerReport.from_bytes),
+    Saved(CELL.to_bytes(), CellState.from_bytes),
+    Saved(LedgerState("2", {"A": 1}).to_bytes(), LedgerState.from_bytes),
+    Saved(POSITION.to_bytes(), SessionPosition.from_bytes),
+    Saved(KeySet(pa.table({"k": [1, 2], "s": ["a", "b"]})).to_bytes(), KeySet.from_bytes),
+    Saved(
+        pack_segment(QUERY, "A", pa.record_batch({"k": [1], "t": [2]}, schema=SCHEMA)),
+        lambda data: unpack_segment(QUERY, data),
+    ),
+]
+saved_kinds = pytest.mark.parametrize("saved", KINDS, ids=lambda saved: saved.header[0].replace(" ", "-"))
+
+
+@saved_kinds
+def test_good_state_is_read(saved: Saved) -> None:
+    saved.load(saved.good)
+
+
+@saved_kinds
+@fuzzed
+@given(data=st.data())
+def test_damaged_bytes_are_refused(saved: Saved, data: st.DataObject) -> None:
+    damaged = data.draw(changed_bytes(saved.good))
+    if damaged != saved.good:
+        with pytest.raises(SavedStateError):
+            saved.load(damaged)
+
+
+@saved_kinds
+@fuzzed
+@given(data=st.data())
+def test_parts_that_do_not_fit_are_refused(saved: Saved, data: st.DataObject) -> None:
+    """The digest is right, but the parts are not: nobody but Thalweg should write them, and somebody did."""
+    parts = unseal(*saved.header, saved.good)
+    place = data.draw(st.integers(0, len(parts)))
+    changed = data.draw(changed_bytes(parts[place]) if place < len(parts) else st.binary(max_size=9))
+    parts[place : place + data.draw(st.integers(0, 1))] = [changed]
+    refuses_clearly(lambda: saved.load(seal(*saved.header, *parts)), SavedStateError)
+
+
+@pytest.mark.parametrize("saved", KINDS[:5], ids=lambda saved: saved.header[0].replace(" ", "-"))
+@fuzzed
+@given(data=st.data())
+def test_fields_that_do_not_fit_are_refused(saved: Saved, data: st.DataObject) -> None:
+    text, *others = unseal(*saved.header, saved.good)
+    fields = data.draw(changed_values(json.loads(text)))
+    refuses_clearly(lambda: saved.load(seal(*saved.header, json.dumps(fields).encode(), *others)), SavedStateError)
