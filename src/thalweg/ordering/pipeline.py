@@ -171,6 +171,7 @@ class Pipeline:
     def keep(self, rows: Rows) -> Booleans:
         """Which of the rows all filters keep."""
         if self._waiting:
+            self._profiling = 0  # a batch in which a filter failed has left some
             parts = run_together(self._slices(rows), self._most_waiting)
             return np.concatenate([np.zeros(0, np.bool_), *parts])
         parts, start = list[Booleans](), 0
@@ -199,6 +200,7 @@ class Pipeline:
 
     def _keep(self, rows: Rows) -> Booleans:
         """Which rows of a slice all filters keep; the policy learns from it."""
+        self._profiling = 0
         return run_alone(self._steps(rows, self._start))
 
     def _steps(self, rows: Rows, start: int) -> Steps[Booleans]:
