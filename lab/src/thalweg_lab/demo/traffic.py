@@ -15,7 +15,7 @@ import pyarrow as pa
 from rich.console import Console
 
 import thalweg as tw
-from thalweg_lab.benches.joins.streams import CHANGELOG, DELAY, PROVIDER, chained_join
+from thalweg_lab.benches.joins.streams import CHANGELOG, DELAY, PROVIDER, ChainedJoin
 from thalweg_lab.benches.joins.work import BATCH_SECONDS, SECOND, START, JoinWorkload
 from thalweg_lab.demo.in_turns import PLAIN, THALWEG, Contender, Tables, overall, steps_of, stopped_at_the_end
 from thalweg_lab.demo.ratios import Ratio, require_same
@@ -73,7 +73,7 @@ def play(spark: SparkSession, console: Console, folder: Path, seconds: float, se
     spark.conf.set(WITHOUT_DATA, "false")  # for both: old rows leave with the next micro-batch that has rows
     steps = []
     with stopped_at_the_end(plain, thalweg), told_steps(console) as tell:
-        start(plain, chained_join(ROUTERS)(spark, streams[PLAIN], _workload()))
+        start(plain, ChainedJoin(ROUTERS)(spark, streams[PLAIN], _workload()))
         tw.configure(spark)  # for tw.join alone: Spark's own joins are faster with the state store of its default
         joined = tw.join(
             streams[THALWEG],
