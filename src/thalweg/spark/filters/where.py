@@ -44,7 +44,7 @@ def where(
     frame: DataFrame,
     *predicates: Any,  # noqa: ANN401 - predicates, Columns and texts
     policy: str | Policy | type[Policy] = "a-greedy",
-    drift: str | Detector = "none",
+    drift: str | Detector = "glr",
     route_by: RouteBy = None,
     on_error: OnError = "raise",
     quarantine: str | os.PathLike[str] | None = None,
@@ -68,9 +68,9 @@ def where(
         The policy that orders them: a name, a policy of `thalweg.ordering` or its class. ``"as-written"`` switches
         ordering off.
     drift
-        A detector that watches for changes in the data besides the counts of ordinary processing, which always do: a
-        detector of `thalweg.drift` or its name, ``"bcs"``, ``"martingale"`` or ``"adwin"``. It sees changes that hide
-        behind other predicates, and gradual changes.
+        The detector that watches for changes in the data besides the counts of ordinary processing, which always do: a
+        detector of `thalweg.drift` or its name, ``"glr"``, ``"bcs"``, ``"martingale"``, ``"adwin"``, or ``"none"``. It
+        sees changes that hide behind other predicates, and gradual changes.
     route_by
         Columns that may tell classes of rows apart, so that each class has its own order: a column, a list of columns,
         or ``"auto"`` for the columns that predicates take to Python and for some cheap columns that a sample finds
@@ -118,7 +118,7 @@ def where(
 def condition(
     *predicates: Any,  # noqa: ANN401 - predicates
     policy: str | Policy | type[Policy] = "a-greedy",
-    drift: str | Detector = "none",
+    drift: str | Detector = "glr",
     on_error: Literal["raise", "drop"] = "raise",
     state: str | os.PathLike[str] | None = None,
 ) -> Column:

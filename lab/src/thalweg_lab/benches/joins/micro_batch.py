@@ -8,6 +8,7 @@ docs/guides/joins.md has these figures.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,7 @@ STAGES = ("read and pack rows", "join, and commit the state", "sum up the result
 class MicroBatch:
     """The times of a micro-batch, in milliseconds."""
 
-    phases: dict[str, float]  # by Spark's names
+    phases: Mapping[str, float]  # by Spark's names
     stages: list[float]  # in their order
     commit: float  # of the state, in all tasks
 
