@@ -143,11 +143,11 @@ class SkewStatistics:
                 present = split_now.get((number, hashed))
                 if self.load(number, hashed, shares) <= (LIGHT if present else HEAVY):
                     continue
-                best = cheapest_split(number, hashed, by_input, shares)
-                is_clear = not present or copied_rows(present, by_input, shares) > CLEARLY_MORE * copied_rows(
-                    best, by_input, shares
-                )
-                heavy.append(best if present is None or is_clear else present)
+                split = cheapest_split(number, hashed, by_input, shares)
+                least = copied_rows(split, by_input, shares)
+                if present and copied_rows(present, by_input, shares) <= CLEARLY_MORE * least:
+                    split = present
+                heavy.append(split)
         return tuple(sorted(heavy))
 
     def to_json(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ FLAT = {
     "bytes": pa.array([b"x", None, b""]),
     "day": pa.array([date(1, 1, 1), None, date(9999, 12, 31)]),
     "money": pa.array([Decimal("1.50"), None, Decimal("-2.25")], pa.decimal128(38, 2)),
-    "local": pa.array([0, None, 2**61], pa.timestamp("us")),
+    "local": pa.array([0, None, 2**50], pa.timestamp("us")),
 }
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from unittest.mock import Mock
 
 import pyarrow as pa
@@ -17,6 +19,8 @@ from thalweg.mjoin.skew import SkewStatistics
 from thalweg.sealed import SavedStateError, seal
 from thalweg.spark.folder import StateFolder
 from thalweg.spark.joins.layout import Layout
+from thalweg.spark.joins.messages import LEDGER as LEDGER_ADDRESS
+from thalweg.spark.joins.messages import MessageKind, TaskReport
 from thalweg.spark.joins.plan import JoinPlan
 from thalweg.spark.joins.spec import KNOWLEDGE, JoinSpec
 from thalweg.spark.joins.splitting import LayoutEntry, SplittingRecord
@@ -84,6 +88,42 @@ def test_a_checkpoint_of_an_early_version_is_refused(spec: JoinSpec) -> None:
     processor.init(handle)
     with pytest.raises(SavedStateError, match=r"early version of Thalweg.*start the query with a new checkpoint"):
         list(processor.handleExpiredTimer((spec.layout.labels[0],), timers, None))
+    processor.close()
+
+
+@pytest.mark.parametrize(
+    ("window", "output", "message"),
+    [
+        (20, "append", None),
+        (10, "append", None),
+        (5, "append", "windows were .* and would be"),
+        (20, "changelog", "windows were .* and would be"),
+    ],
+)
+def test_the_ledger_takes_over_longer_windows(
+    spec: JoinSpec, window: int, output: Literal["append", "changelog"], message: str | None
+) -> None:
+    """A changelog would have to tell which results have left the shorter windows before."""
+    import pandas as pd
+
+    from thalweg.spark.joins.operator import JoinProcessor
+
+    query = replace(spec.plan.query, output=output)
+    spec = replace(spec, plan=replace(spec.plan, layout=replace(spec.layout, query=query)))
+    inputs = tuple(replace(each, window=TimeWindow(window)) for each in query.inputs)
+    before = LedgerState(replace(spec.layout, query=replace(query, inputs=inputs)).text(), {})
+    report = TaskReport(spec.layout.text(), "A", 0).to_bytes()
+    handle, timers = Mock(), Mock()
+    handle.getValueState.return_value.get.return_value = (before.to_bytes(),)
+    timers.getCurrentWatermarkInMs.return_value = 0
+    processor = JoinProcessor(spec)
+    processor.init(handle)
+    rows = pd.DataFrame({"kind": [MessageKind.TASK_REPORT.value], "input": ["A"], "payload": [report]})
+    refused = pytest.raises(SavedStateError, match=message) if message else nullcontext()
+    with refused:
+        processor.handleInputRows((LEDGER_ADDRESS,), iter([rows]), timers)
+        ((written,),) = handle.getValueState.return_value.update.call_args.args
+        assert LedgerState.from_bytes(written).layout == spec.layout.text()
     processor.close()
 
 

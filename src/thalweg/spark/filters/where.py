@@ -32,6 +32,7 @@ from thalweg.spark.filters.worker.report import SUFFIX
 from thalweg.spark.filters.worker.waiting.shared_number import SUFFIX as SHARED_SUFFIX
 from thalweg.spark.folder import StateFolder
 from thalweg.spark.plan_text import keys_in_plan
+from thalweg.spark.worker_python import check_worker_python
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -158,6 +159,8 @@ def reset(what: DataFrame | str | os.PathLike[str]) -> None:
 
 def record(query: FilterQuery, evidence: Evidence | None, notes: Sequence[str]) -> FilterRun:
     """Choose a plan, and record its run."""
+    if query.runs_in_python:
+        check_worker_python()
     run = FilterRun(query, choose(query, evidence))
     for note in notes:
         run.note(note)

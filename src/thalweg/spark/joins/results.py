@@ -2,8 +2,8 @@
 
 Spark takes the results of a stateful operator as pandas frames. A frame whose columns are Arrow arrays becomes an Arrow
 batch again as it is. Timestamps cross as microseconds, since Spark would convert them by time zone. Spark converts
-nested values one by one, so results that have any cross as packed bytes, and `packing.unpacker` makes columns of them.
-(Decision 0068)
+nested values one by one, so results that have any, or values of rare types, cross as packed bytes, and
+`packing.unpacker` makes columns of them. (Decision 0068)
 """
 
 from __future__ import annotations
@@ -23,7 +23,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-NESTED = pa.types.is_nested, pa.types.is_interval, pa.types.is_duration
+FLAT = (  # types whose values Spark takes over as they are
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_boolean,
+    pa.types.is_string,
+    pa.types.is_binary,
+    pa.types.is_date,
+    pa.types.is_decimal,
+    pa.types.is_timestamp,
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +45,7 @@ class ResultShape:
     @property
     def is_flat(self) -> bool:
         """Whether results can cross to Spark as columns."""
-        return not any(is_nested(field.type) for field in self.arrow for is_nested in NESTED)
+        return all(any(is_kind(field.type) for is_kind in FLAT) for field in self.arrow)
 
     def given(self) -> StructType:
         """The columns that the operator gives, where results are flat."""

@@ -8,21 +8,22 @@ from __future__ import annotations
 import json
 import sys
 import time
+from typing import Any
 
 
-def main(task: dict[str, object]) -> None:
+def main(task: dict[str, Any]) -> None:
     """Join the files that a task names, and print the results' number and checksum and the seconds of the job."""
     from pyflink.table import EnvironmentSettings, TableEnvironment  # type: ignore[import-not-found]  # not ours
 
     environment = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
-    for name, value in dict(task["settings"]).items():  # type: ignore[call-overload]  # it is JSON
+    for name, value in task["settings"].items():
         environment.get_config().set(name, value)
-    for statement in list(task["tables"]):  # type: ignore[call-overload]
+    for statement in task["tables"]:
         environment.execute_sql(statement)
-    plan = environment.explain_sql(str(task["query"]))
+    plan = environment.explain_sql(task["query"])
     start = time.perf_counter()
     last = None
-    with environment.execute_sql(str(task["query"])).collect() as rows:
+    with environment.execute_sql(task["query"]).collect() as rows:
         for row in rows:
             last = list(row)
     seconds = time.perf_counter() - start

@@ -69,7 +69,7 @@ def killed(folder: Path, random: np.random.Generator, kills: int) -> Iterator[st
     """Run a query to its end, with so many kills on the way; gives the kind of each kill."""
     left = kills
     while True:
-        query = _started(folder)
+        query, left_before = _started(folder), left
         try:
             while query.poll() is None:
                 if left and _waited_for_commit(folder, query):
@@ -79,10 +79,12 @@ def killed(folder: Path, random: np.random.Generator, kills: int) -> Iterator[st
                         left -= 1
                         yield kind
                 time.sleep(0.05)
-            if query.returncode == 0:
-                return
         finally:
             _kill_group(query)
+        if query.returncode == 0:
+            return
+        if left == left_before:
+            raise RuntimeError(f"a query has failed by itself: {(folder / 'program.log').read_text()[-2000:]}")
 
 
 def results_of(folder: Path) -> Counter[tuple[int, ...]]:

@@ -1,12 +1,14 @@
 """micro-batch: where the time of a micro-batch goes, in common-key and in two-way, and of the first micro-batch.
 
 Spark tells the phases of a micro-batch and the times of its stages: tasks that read and pack rows, tasks that join
-them, and the task that sums up results, which is the benchmark's own. The table in docs/join.md has these figures.
+them, and the task that sums up results, which is the benchmark's own. The table in
+docs/guides/joins.md has these figures.
 """
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -30,7 +32,7 @@ STAGES = ("read and pack rows", "join, and commit the state", "sum up the result
 class MicroBatch:
     """The times of a micro-batch, in milliseconds."""
 
-    phases: dict[str, float]  # by Spark's names
+    phases: Mapping[str, float]  # by Spark's names
     stages: list[float]  # in their order
     commit: float  # of the state, in all tasks
 
