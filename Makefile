@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.thalweg-setup
 # More arguments for pytest, say "-k name".
 PYTEST_ARGS ?=
+# Options of the demonstration, say "--act 2 --seconds 60".
+DEMO_ARGS ?=
 # The tests that need nothing but Spark, and no minutes each.
 QUICK := not browser and not cluster and not long and not chaos and not delta and not kafka and not soak
 # The versions of PySpark that `test-versions` runs on, each in a virtualenv of its own; for Kafka and Delta Lake, the newest
@@ -39,8 +41,8 @@ java: ## Check for Java 17 or newer, install it where allowed
 	@sh scripts/ensure-java.sh
 
 .PHONY: demo
-demo: setup java ## See the optimizer at work on Spark
-	@$(BIN)/thalweg demo
+demo: setup java ## See Thalweg beside plain Spark, in three acts of less than three minutes
+	@$(BIN)/thalweg demo $(DEMO_ARGS)
 
 .PHONY: test
 test: setup java ## Run the tests: units, properties, doctests, Spark
@@ -95,6 +97,12 @@ chaos: setup java ## Kill and break things at random points, for SECONDS=600 or 
 .PHONY: soak
 soak: setup java ## Run queries for SECONDS=600, and see that what their processes hold does not grow
 	@THALWEG_SOAK_SECONDS=$(SECONDS) $(BIN)/python -m pytest -m soak tests/soak $(PYTEST_ARGS)
+
+.PHONY: docs
+docs: setup ## Make the documentation, a site in build/docs that needs no network
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "Open build/docs/index.html"
 
 .PHONY: lint
 lint: setup ## Check style, formatting, types and the import contracts

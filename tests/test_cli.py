@@ -17,7 +17,7 @@ def run(*words: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-@pytest.mark.parametrize("words", [[], ["explain"]])
+@pytest.mark.parametrize("words", [[], ["explain"], ["run"], ["doctor"]])
 def test_every_command_has_help(words: list[str]) -> None:
     code, output = run(*words, "--help")
     assert code == 0
@@ -112,3 +112,16 @@ def test_explain_says_what_to_write_instead(words: list[str], message: str) -> N
     code, output = run("explain", *words)
     assert code == 2
     assert message in output
+
+
+def test_doctor_says_what_to_fix(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    code, output = run("doctor")
+    assert code == 1
+    assert "fix Java:" in output
+    assert "install a JDK 17 or later" in output
+
+
+def test_shells_complete_the_command() -> None:
+    _, output = run("--help")
+    assert "--install-completion" in output

@@ -26,7 +26,6 @@ def command_line(commands: Iterable[metadata.EntryPoint]) -> typer.Typer:
     """The command `thalweg`, with its own commands and the commands of the entry points."""
     main = typer.Typer(
         help="An adaptive optimizer for continuous queries on Apache Spark.",
-        add_completion=False,
         no_args_is_help=True,
         rich_markup_mode="rich",
         pretty_exceptions_show_locals=False,
@@ -35,6 +34,7 @@ def command_line(commands: Iterable[metadata.EntryPoint]) -> typer.Typer:
     main.command()(dashboard)
     main.command()(explain)
     main.command()(run)
+    main.command()(doctor)
     installed = {command.name: command.load() for command in commands}
     for name, command in sorted(installed.items()):
         if isinstance(command, typer.Typer):
@@ -211,6 +211,32 @@ def run(
         messages.print(str(error), style="bold red", markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(2 if isinstance(error, ProgramFileError) else 1) from None
     if not went_well:
+        raise typer.Exit(1)
+
+
+def doctor(
+    master: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="A Spark master, or sc://... for Connect; a local Spark if not given."),
+    ] = None,
+) -> None:
+    """Check Java, Spark, Arrow, memory, disk, ports, Python workers and the state store, and say what to fix.
+
+    Exits with 0 when all is well, and with 1 when something has to be fixed.
+    """
+    from rich.text import Text
+
+    from thalweg.spark.doctor import examine
+
+    is_well = True
+    for finding in examine(master):
+        mark = Text("fix ", style="bold red") if finding.fix else Text("ok  ", style="green")
+        console.print(Text.assemble(mark, f"{finding.part + ':':<16}", finding.text), soft_wrap=True)
+        if finding.fix:
+            is_well = False
+            console.print(Text(f"    {finding.fix}"), soft_wrap=True)
+    console.print("All is well." if is_well else "Mend these, and run it again.")
+    if not is_well:
         raise typer.Exit(1)
 
 

@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 ROWS_A_SECOND = 4000
-DRIFT_AT = 30_000  # rows of the stream, after which the first predicate drops most rows, and the last few
+REGIME = 80_000  # rows of the stream, after which the predicates' drop rates change places, again and again
 SPIN = 300  # rounds of work a row, so that the order matters
 
 
 def slow(values: np.ndarray[Any, Any], *, is_first: bool) -> np.ndarray[Any, Any]:
-    """Keeps one of ten rows in its own half of the stream, and nine of ten in the other."""
+    """Keeps one of ten rows in every second regime, and nine of ten in the others."""
     for _ in range(SPIN):
         np.sin(values.astype(np.float64))
-    before = values < DRIFT_AT
+    before = values // REGIME % 2 == 0
     digit = values // (1 if is_first else 10) % 10
     kept: np.ndarray[Any, Any] = np.where(before == is_first, digit > 0, digit == 0)
     return kept
 
 
 def filters(spark: SparkSession, folder: str, name: str) -> Any:  # noqa: ANN401 - a streaming query
-    """Two predicates, whose drop rates change places after some seconds."""
+    """Two predicates, whose drop rates change places every twenty seconds."""
     first = tw.predicate(lambda value: slow(value, is_first=True), on="value", takes="numpy", name=name)
     last = tw.predicate(lambda value: slow(value, is_first=False), on="value", takes="numpy", name="last digits")
     stream = spark.readStream.format("rate").option("rowsPerSecond", ROWS_A_SECOND).load()
@@ -74,7 +74,7 @@ def main() -> None:
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         )
     }
-    spark = local_session("live-queries", **options)
+    spark = local_session("live-queries", cores=4, **options)  # three queries run at a time
     page = tw.dashboard(folder=events, serve=False)
     queries = [filters(spark, folder, name), joined(spark, folder)]
     standing = session(spark, folder)

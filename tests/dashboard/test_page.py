@@ -106,9 +106,9 @@ def test_the_order_moves_on_the_screen(page: Page, server: PageServer, log: Even
     first = page.locator(".rung").first.element_handle()
     assert first is not None
     page.evaluate(
-        "window.moves = []; const animate = Element.prototype.animate;"
+        "() => { window.moves = []; const animate = Element.prototype.animate;"
         "Element.prototype.animate = function (...given) {"
-        "  moves.push(this.textContent); return animate.apply(this, given); }"
+        "  moves.push(this.textContent); return animate.apply(this, given); }; }"
     )
     changed = samples.change(time.time(), samples.NAMES, REVERSED)
     log.append(samples.where(rows=2000, order=REVERSED, changes=[changed]))
@@ -123,7 +123,7 @@ def test_nothing_moves_for_those_who_asked_for_less_motion(page: Page, server: P
     log.append(samples.where())
     page.goto(server.url)
     page.locator(".rung").first.wait_for()
-    page.evaluate("window.moves = 0; Element.prototype.animate = () => { moves += 1; };")
+    page.evaluate("() => { window.moves = 0; Element.prototype.animate = () => { moves += 1; }; }")
     log.append(samples.where(rows=2000, order=REVERSED))
     page.wait_for_function("document.querySelector('.rung .name').textContent === 'is new'")
     assert page.evaluate("moves") == 0

@@ -5,8 +5,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from thalweg.drift import BCS, estimate
+from thalweg.drift import BCS, Watched, estimate
+from thalweg.drift.bcs import FEW, RECENT
 from thalweg.kernels import compile_kernels
+from thalweg.ordering import AGreedy
+from thalweg.ordering.pipeline import Filter, Pipeline
+from thalweg.ordering.types import Booleans, Integers
 
 
 def by_definition(estimates: NDArray[np.float64], h: float, m: int, zeta: float) -> int | None:
@@ -88,3 +92,58 @@ def test_confirmation_stops_what_creeps() -> None:
         found[confirm] = sum(len(one.update(estimate(random.binomial(20, drops)))) for _ in range(1000))
     assert found[0.0] > 20
     assert found[0.002] == 0
+
+
+@pytest.mark.parametrize("quiet", [300, 3000])
+def test_the_delay_does_not_depend_on_how_long_nothing_happened(quiet: int) -> None:
+    """The mean of all estimates moves more slowly the more there are: the delay was 510 after 5000 of them."""
+    compile_kernels()
+    delays = []
+    for seed in range(9):
+        random, one = np.random.default_rng(seed), BCS()
+        one.watch(1)
+        for row in estimate(random.binomial(20, 0.3, (quiet, 1))):
+            assert not one.update(row)
+        rows = estimate(random.binomial(20, 0.5, (200, 1)))
+        delays.append(next(place for place, row in enumerate(rows, 1) if one.update(row)))
+    assert np.median(delays) <= 60
+
+
+def test_moments_are_of_the_newest_estimates_and_in_the_paper_of_all() -> None:
+    rows = estimate(np.random.default_rng(0).binomial(20, 0.3, 2 * RECENT + 7))
+    for confirm, known in ((0.002, rows[-RECENT:]), (0.0, rows)):
+        one = BCS(h=1e9, confirm=confirm)
+        one.watch(1)
+        for x in rows.tolist():
+            one.update([x])
+        [record] = one._series.records  # noqa: SLF001 - nothing else tells them
+        assert record["mean"] == pytest.approx(known.mean())
+        assert record["squares"] == pytest.approx(((known - known.mean()) ** 2).sum())
+
+
+def test_training_is_shorter_where_few_tuples_are_profiled() -> None:
+    assert (BCS().training, BCS(m=7).training, BCS.for_few_tuples().training) == (20, 7, FEW)
+
+
+def test_a_hidden_change_is_found_under_the_profiling_budget() -> None:
+    """Filter 2 begins to drop what filter 0 drops, which no count of ordinary processing shows."""
+    random, seconds = np.random.default_rng(0), 0.0
+
+    def filter_of(number: int) -> Filter:
+        def keeps(masks: Integers) -> Booleans:
+            nonlocal seconds
+            seconds += 3e-6 * masks.size
+            kept: Booleans = masks >> number & 1 == 0
+            return kept
+
+        return keeps
+
+    policy = Watched(AGreedy(3, prior=1.0), BCS.for_few_tuples())
+    pipeline = Pipeline(policy, [filter_of(number) for number in range(3)], clock=lambda: seconds)
+    for batch in range(24):
+        masks = (random.random((10_000, 3)) < (0.6, 0.3, 0.05)) @ [1, 2, 4]
+        if batch >= 12:
+            masks[masks & 3 > 0] |= 4
+        pipeline.keep(masks)
+    assert policy.detected
+    assert policy.order[0] == 2

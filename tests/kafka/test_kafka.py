@@ -34,6 +34,7 @@ ROWS, KEYS, SPAN = 2400, 40, 120 * SECOND  # rows of each topic, and the event t
 END_ID = -1  # of the rows that end the rounds of the session
 SECONDS = 400  # that a run may take on a busy machine
 OUTAGE_SECONDS = 3.0
+RESTARTS = 2
 MAY_REPEAT = 2 * ROWS_A_BATCH  # rows of the micro-batches that a kill cuts off
 CHECKPOINTS = {"kept": "kept", "files": "files", "joined": "joined", "rounds": "session/spark"}
 
@@ -109,7 +110,12 @@ def begin(folder: Path, broker: Broker, connector: str) -> subprocess.Popen[byte
         )
 
 
-def finish(process: subprocess.Popen[bytes], folder: Path) -> None:
+def finish(process: subprocess.Popen[bytes], folder: Path, again: Callable[[], subprocess.Popen[bytes]]) -> None:
+    """Wait for the end of the program; start it again if it fails, as a broker may be away for longer than it waits."""
+    for _ in range(RESTARTS):
+        if process.wait(SECONDS) == 0:
+            return
+        process = again()
     assert process.wait(SECONDS) == 0, (folder / "program.log").read_text()[-5000:]
 
 
@@ -161,12 +167,12 @@ def test_every_result_is_there_after_the_driver_and_the_broker_were_killed(
     broker.kill()
     time.sleep(OUTAGE_SECONDS)
     broker.start()
-    finish(process, tmp_path)
+    finish(process, tmp_path, lambda: begin(tmp_path, broker, connector))
 
     end = pa.table({"id": [END_ID], "k": [3], "v": [0], "ts": [START + 100 * SPAN]})  # kept and joined by no query
     for name in topics:
         produce(kafka_spark, broker, name, end)
-    finish(begin(tmp_path, broker, connector), tmp_path)
+    finish(begin(tmp_path, broker, connector), tmp_path, lambda: begin(tmp_path, broker, connector))
 
     kept = Counter((row["id"],) for row in read(kafka_spark, broker, "kept"))
     assert set(kept) == answer(KEPT, **topics)

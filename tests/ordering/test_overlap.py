@@ -73,3 +73,21 @@ def test_an_error_of_a_service_ends_the_batch() -> None:
 
     with pytest.raises(ValueError, match="broken"):
         Pipeline(AGreedy(1), [Broken(2, 1.0)]).keep(np.arange(10))
+
+
+def test_a_pipeline_learns_on_after_an_error() -> None:
+    class Unsteady(Service):
+        fails = True
+
+        def finish(self, rows: Integers, answers: Booleans) -> WaitedFor:
+            if self.fails and self.rows > 20:
+                raise ValueError("broken")
+            return super().finish(rows, answers)
+
+    rows, service = np.random.default_rng(1).integers(0, 1000, 2000), Unsteady(3, 0.1)
+    pipeline = Pipeline(AGreedy(2), [Service(2, 1.0), service])
+    with pytest.raises(ValueError, match="broken"):
+        pipeline.keep(rows)
+    service.fails = False
+    pipeline.keep(rows)
+    assert pipeline.policy.order == (1, 0)

@@ -1,9 +1,10 @@
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from thalweg.spark.start import NoSparkError, local_session, user_defaults
+from thalweg.spark.start import UNAVOIDABLE, NoSparkError, forward, local_session, user_defaults
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,3 +57,14 @@ def test_an_unreachable_connect_server_is_reported_at_once(monkeypatch: pytest.M
     inactive(monkeypatch)
     with pytest.raises(NoSparkError, match="No Spark Connect server answers"):
         local_session(master="sc://127.0.0.1:1")
+
+
+def test_lines_that_no_setting_prevents_are_dropped_with_their_empty_line() -> None:
+    class Kept(io.BytesIO):
+        def close(self) -> None:
+            """Stay readable."""
+
+    target = Kept()
+    noise = b"".join(line + b" and more\n\n" for line in UNAVOIDABLE)
+    forward(io.BytesIO(b"an error\n\n" + noise + b"another\n"), target)
+    assert target.getvalue() == b"an error\n\nanother\n"

@@ -30,25 +30,35 @@ StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 1 when a
 OutOption = Annotated[Path, typer.Option(metavar="DIR", help="The folder of the lab's files.")]
 
 
-def demo() -> None:
-    """See Thalweg find the cheapest order of a query's predicates."""
-    from thalweg_lab.demo import main as run_demo
+def demo(
+    seconds: Annotated[float, typer.Option(min=1, help="How long the acts take together.")] = 120.0,
+    act: Annotated[list[int] | None, typer.Option(min=1, max=3, help="Only this act; may be given again.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the data: the same seed gives the same rows.")] = 0,
+    headless: Annotated[bool, typer.Option("--headless", help="Plain lines, and no live page.")] = False,
+    serve: Annotated[bool, typer.Option("--serve", help="Keep the live page up at the end, until Ctrl-C.")] = False,
+    json_file: JsonOption = None,
+) -> None:
+    """See Thalweg beside plain Spark: filters, a join of four streams, and standing queries, in three acts.
 
+    Both read the same streams, which drift. Every number is measured in this run. Ends by itself.
+    """
+    from thalweg_lab.demo.story import ACTS, DemoOptions, play
+
+    acts = tuple(sorted(set(act or range(1, len(ACTS) + 1))))
+    shown = Console(force_terminal=False) if headless else console
     with _clean_exit():
-        run_demo(console)
+        report = play(shown, DemoOptions(seconds, seed, acts, has_page=not headless, serve=serve))
+        if json_file is not None:
+            report.write(json_file)
 
 
 @lab.command("list")
 def list_experiments() -> None:
     """List the experiments, with the claim that each experiment tests."""
-    from rich.table import Table
-
     from thalweg_lab.experiments import EXPERIMENTS
 
-    table = Table("id", "title", "source", "claim")
     for experiment in EXPERIMENTS:
-        table.add_row(experiment.id, experiment.title, experiment.source, experiment.claim)
-    console.print(table)
+        _list_entry(experiment.id, experiment.title, f"{experiment.source}. {experiment.claim}.")
 
 
 @lab.command("run")
@@ -113,6 +123,22 @@ def report_experiments(out: OutOption = Path("lab-out")) -> None:
     console.print(f"Written: {out / 'report.md'} and {out / 'report.html'}", highlight=False, soft_wrap=True)
 
 
+@lab.command("figures")
+def draw_figures(
+    docs: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the documentation.")] = Path("docs"),
+    readme: Annotated[Path, typer.Option(metavar="FILE", help="The README.")] = Path("README.md"),
+) -> None:
+    """Draw the figures of the documentation, and write the README's table, from the files that commands measured.
+
+    [b]thalweg demo --headless --json docs/figures/demo.json[/b] measures.
+    """
+    from thalweg_lab.figures import draw_all
+
+    with _clean_exit(expected=(OSError, ValueError)):
+        for path in draw_all(docs, readme):
+            console.print(f"Written: {path}", highlight=False, soft_wrap=True)
+
+
 def bench(
     name: Annotated[str | None, typer.Argument(help="Which benchmark; without it, list them.")] = None,
     scenario: Annotated[str | None, typer.Argument(help="A scenario of the benchmark; all if not given.")] = None,
@@ -123,18 +149,13 @@ def bench(
 
     Exits with 0 when it ran, also if a target did not hold.
     """
-    from rich.progress import Progress
-    from rich.table import Table
-
     from thalweg_lab.benches import BENCHES, load
+    from thalweg_lab.progress import told_progress
     from thalweg_lab.results import Report, machine
 
     if name is None:
-        table = Table("name", "summary", "scenarios")
-        for known in BENCHES:
-            listed = load(known)
-            table.add_row(listed.NAME, listed.SUMMARY, ", ".join(listed.SCENARIOS))
-        console.print(table)
+        for listed in map(load, BENCHES):
+            _list_entry(listed.NAME, listed.SUMMARY, f"Scenarios: {', '.join(listed.SCENARIOS)}.")
         return
     try:
         chosen = load(name)
@@ -143,14 +164,22 @@ def bench(
     if scenario is not None and scenario not in chosen.SCENARIOS:
         raise typer.BadParameter(f"{name} has no scenario {scenario}; it has: {', '.join(chosen.SCENARIOS)}.")
     start = time.perf_counter()
-    with _clean_exit(), Progress(console=console, transient=True) as bar:
-        task = bar.add_task(name, total=None)
+    with _clean_exit(), told_progress(console) as tell:
 
         def progress(done: int, total: int, what: str = "") -> None:
-            bar.update(task, completed=done, total=total, description=f"{name} {what}".strip())
+            tell(name, done, total, what)
 
         results = chosen.run(scenario, progress)
     _finish(Report(name, time.perf_counter() - start, machine(), tuple(results)), json_file, strict)
+
+
+def _list_entry(name: str, title: str, text: str) -> None:
+    """Print an entry of a list: its name and title, and below it a text, in lines that fit a narrow terminal."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console.print(Text.assemble((name, "bold"), f"  {title}"))
+    console.print(Padding(Text(text), (0, 0, 0, 4)))
 
 
 def _finish(report: "Report", json_file: Path | None, strict: bool, failed: Collection[str] = ()) -> None:

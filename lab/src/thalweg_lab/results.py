@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -148,16 +149,23 @@ def show(report: Report, console: Console) -> None:
                                 bench...
     1 of 1 held, in 1.5 s.
     """
-    table = Table("scenario", "measure", title=report.name, title_justify="center")
+    table = Table(title=report.name, title_justify="center")
+    for heading in ("scenario", "measure"):
+        table.add_column(heading, overflow="fold")  # long names are broken, not cut
     table.add_column("value", justify="right")
-    for heading in ("target", "holds", "note"):
+    for heading in ("target", "holds"):
         table.add_column(heading)
+    table.add_column("note", justify="right")
+    notes: dict[str, int] = {}  # numbered, and printed below the table, where they have the whole width
     for result in report.results:
         holds = Text("yes", style="green") if result.holds else Text("no", style="bold red")
+        number = str(notes.setdefault(result.note, len(notes) + 1)) if result.note else ""
         # Text, not str: measured names may hold square brackets, which rich would read as markup.
         words = (result.scenario, result.measure, format_value(result.value), result.target)
-        table.add_row(*map(Text, words), holds, Text(result.note))
+        table.add_row(*map(Text, words), holds, number)
     console.print(table)
+    for note, place in notes.items():
+        console.print(Padding(Text(f"{place}: {note}"), (0, 0, 0, 2)))
     held = sum(result.holds for result in report.results)
     console.print(f"{held} of {len(report.results)} held, in {report.seconds:.1f} s.", highlight=False)
 

@@ -8,15 +8,16 @@ trained, is added to a sum that never falls below zero; above h it is a change, 
 
 The paper trains on so few estimates that the fit errs, and the sum of a series where nothing changes creeps up to h.
 So here a sum above h is a suspicion. It becomes a change if the means of the estimates before and after some point
-differ by more than chance explains for all series together; that point is then where it began. `confirm=0` leaves
-this out. (docs/decisions/0010)
+differ by more than chance explains for all series together; that point is then where it began. And the paper's running
+mean and variance cover all estimates, and move more slowly the longer nothing happened; here they cover the newest 256.
+`confirm=0` is the paper's method. (docs/decisions/0010 and 0075)
 """
 
 from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +27,13 @@ from thalweg.drift.detector import Alarm, Detector, K
 from thalweg.kernels import inlined, kernel
 from thalweg.ordering.types import Floats
 
-RECENT = 256  # estimates of each series that are remembered, among which a change may have begun
+RECENT = 256  # estimates of each series that are remembered: of these are mean and variance, and a change began there
+ALL = 1 << 62  # more estimates than there ever are
 SPLITS = 6  # looks at a suspicion that are worth as many independent looks: at the newest 5, 10, ... 160 estimates
 # Least variance of the estimates, as a share of that of a proportion of k tuples: constant estimates have none.
 LEAST_VARIANCE = 0.25
 LEAST_PARAMETERS = 0.01  # of alpha and beta together: a variance beyond a beta distribution's implies none
+FEW = 10  # estimates to train on where few tuples are profiled
 DOUBT = 0.5  # of h: where the sum goes on after a suspicion that was none
 
 
@@ -38,8 +41,8 @@ DOUBT = 0.5  # of h: where the sum goes on after a suspicion that was none
 RECORD = np.dtype(
     [
         ("count", np.int64),  # estimates since training began
-        ("mean", np.float64),
-        ("squares", np.float64),  # sum of squared differences from the mean
+        ("mean", np.float64),  # of the estimates that are remembered; in the paper's method, of all estimates
+        ("squares", np.float64),  # sum of their squared differences from the mean
         ("logs", np.float64),  # sum of log x
         ("rest_logs", np.float64),  # sum of log(1 - x)
         ("alpha", np.float64),  # of the trained distribution
@@ -82,6 +85,7 @@ class Settings(NamedTuple):
     gate: float  # standard errors that span the interval of confidence zeta
     sure: float  # standard errors by which means must differ; 0 without confirmation
     k: int
+    span: int  # estimates of which mean and variance are taken
 
 
 @kernel
@@ -100,13 +104,13 @@ def step(series: Series, settings: Settings, estimates: Floats) -> int:
             continue
         if x != last:
             last, log, rest_log = x, math.log(x), math.log(1.0 - x)
-        learn(series, i, x, log, rest_log)
+        learn(series, i, x, log, rest_log, settings.span)
         if record["count"] < settings.m:
             continue
         mean = record["mean"]
         proportions = mean * (1.0 - mean)
         least = proportions / settings.k * LEAST_VARIANCE
-        variance = record["squares"] / record["count"]
+        variance = record["squares"] / min(record["count"], settings.span)
         if record["count"] == settings.m:
             train(series, settings, i, variance, least)
             continue
@@ -129,14 +133,20 @@ def step(series: Series, settings: Settings, estimates: Floats) -> int:
 
 
 @inlined
-def learn(series: Series, i: int, x: float, log: float, rest_log: float) -> None:
+def learn(series: Series, i: int, x: float, log: float, rest_log: float, span: int) -> None:
     """Add an estimate to the running moments (equations 2 and 3) and to the sums that training needs."""
     record = series.records[i]
-    series.recent[record["count"] % RECENT, i] = x
-    record["count"] += 1
+    place = record["count"] % RECENT
     difference = x - record["mean"]
-    record["mean"] += difference / record["count"]
-    record["squares"] += difference * (x - record["mean"])
+    if record["count"] < span:
+        record["mean"] += difference / (record["count"] + 1)
+        record["squares"] += difference * (x - record["mean"])
+    else:  # it takes the place of the oldest
+        oldest = series.recent[place, i]
+        record["mean"] += (x - oldest) / span
+        record["squares"] = max(record["squares"] + (x - oldest) * (difference + oldest - record["mean"]), 0.0)
+    series.recent[place, i] = x
+    record["count"] += 1
     record["logs"] += log
     record["rest_logs"] += rest_log
 
@@ -166,13 +176,14 @@ def train(series: Series, settings: Settings, i: int, variance: float, least: fl
 def confirm(series: Series, settings: Settings, i: int, place: int) -> bool:
     """Find where the change of a series began, and write it down; returns whether it is more than chance."""
     record, change = series.records[i], series.changes[place]
-    count, mean = record["count"], record["mean"]
+    newest, mean = record["count"], record["mean"]
+    count = min(newest, settings.span)
     is_paper = settings.sure == 0.0
     longest = min(settings.nu if is_paper else RECENT, count - 1)
     total, after = mean * count, 0.0
     best = surest = -1.0
     for back in range(1, longest + 1):
-        after += series.recent[(count - back) % RECENT, i]
+        after += series.recent[(newest - back) % RECENT, i]
         if is_paper and back < longest:
             continue
         mean_after, mean_before = after / back, (total - after) / (count - back)
@@ -234,6 +245,12 @@ class BCS(Detector):
         if not 0 < zeta < 1 or not 0 <= confirm < 1:
             raise ValueError(f"zeta is between 0 and 1 and confirm from 0 to below 1, not {zeta} and {confirm}")
         self.h, self.nu, self.m, self.zeta, self.confirm = h, nu, m, zeta, confirm
+        self.training = m
+
+    @classmethod
+    def for_few_tuples(cls) -> Self:
+        """Train on half as many estimates as the paper: a fit that errs more makes more suspicions, not changes."""
+        return cls(m=FEW)
 
     def _begin(self, series: int) -> None:
         split = self.confirm / (2 * SPLITS * max(series, 1))
@@ -244,6 +261,7 @@ class BCS(Detector):
             gate=NormalDist().inv_cdf((1 + self.zeta) / 2),
             sure=NormalDist().inv_cdf(1 - split) if self.confirm else 0.0,
             k=self.k,
+            span=RECENT if self.confirm else ALL,
         )
         self._series = Series(
             records=np.zeros(series, RECORD),
@@ -265,4 +283,4 @@ class BCS(Detector):
         kept = [series.recent[(count - age) % RECENT, i] for age in range(min(back, self.m - 1), 0, -1)]
         series.records[i] = 0
         for x in kept:
-            learn(series, i, x, math.log(x), math.log(1.0 - x))
+            learn(series, i, x, math.log(x), math.log(1.0 - x), self._settings.span)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -44,11 +44,16 @@ class Detector(ABC):
     name: ClassVar[str]
     is_blind: ClassVar[bool] = False  # whether it never finds anything
     # Segments that are learnt before detection begins: the m of bcs-change-detection-2012.
-    training: ClassVar[int] = 20
+    training: int = 20
     # Whether a policy's own analysis rests while nothing changes, as in the paper.
     lets_rest: ClassVar[bool] = True
     # Segments of the window that it is shown, at most, when it begins to watch an order.
     history: ClassVar[int] = 20
+
+    @classmethod
+    def for_few_tuples(cls) -> Self:
+        """The detector for an executor that profiles few tuples, so that training must not take long."""
+        return cls()
 
     def __init__(self, *, k: int = K) -> None:
         if k < 1:

@@ -54,7 +54,7 @@ class GLR(Detector):
     """
 
     name: ClassVar[str] = "glr"
-    training: ClassVar[int] = 5
+    training: int = 5
     lets_rest: ClassVar[bool] = False
     history: ClassVar[int] = LONGEST
 

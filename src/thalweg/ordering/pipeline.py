@@ -29,7 +29,7 @@ NEXT_SECONDS = 20e-3  # time of the slices after it, which run in an order that 
 LOSS = 2.0
 PROFILE_SHARE = 0.006
 MOST_RESTARTS = 20  # that are remembered
-FIRST_LOOK = 64  # profile tuples that are made, however much they cost
+FIRST_LOOK = 100  # profile tuples that are made, however much they cost (docs/decisions/0078)
 # Calls of services are dearer than the time of processors, and services are few: the same for filters that wait.
 LOSS_OF_CALLS, FIRST_LOOK_OF_CALLS = 0.5, 32
 QUEUE = 2  # rows that wait for services, for each row that these may be asked for at once
@@ -108,6 +108,7 @@ class Pipeline:
             number: each for number, each in enumerate(filters) if not callable(each)
         }
         self._told = tuple(ToldCost() for _ in filters)
+        self._profiling = 0  # rows that are chosen to be profiled, and are not learnt from yet
         self._told_earned = self._told_profiling = 0.0  # told costs that profiling may have taken by now, and has taken
         self._loss, self._first_look = (LOSS_OF_CALLS, FIRST_LOOK_OF_CALLS) if self._waiting else (LOSS, FIRST_LOOK)
         self._reached = (0.0, 0.0)  # rows lately, and how many of them reached a filter that waits
@@ -170,6 +171,7 @@ class Pipeline:
     def keep(self, rows: Rows) -> Booleans:
         """Which of the rows all filters keep."""
         if self._waiting:
+            self._profiling = 0  # a batch in which a filter failed has left some
             parts = run_together(self._slices(rows), self._most_waiting)
             return np.concatenate([np.zeros(0, np.bool_), *parts])
         parts, start = list[Booleans](), 0
@@ -198,6 +200,7 @@ class Pipeline:
 
     def _keep(self, rows: Rows) -> Booleans:
         """Which rows of a slice all filters keep; the policy learns from it."""
+        self._profiling = 0
         return run_alone(self._steps(rows, self._start))
 
     def _steps(self, rows: Rows, start: int) -> Steps[Booleans]:
@@ -207,8 +210,9 @@ class Pipeline:
         kept, chosen = yield from self._run(rows, counts)
         self._count(len(rows), counts)
         is_current = self.policy.order == order  # the order may have changed while the slice waited
-        if chosen and is_current:
+        if chosen and (is_current or self._all_further(order, 0) is not None):
             yield from self._profile(rows, chosen, start)
+        self._profiling -= sum(each.rows.size for each in chosen)
         if is_current:
             self._note(counts, order)
         if kept is None:
@@ -239,12 +243,32 @@ class Pipeline:
             counts.evaluated[number], counts.dropped[number] = count, count - kept
             if kept == count:
                 continue
-            if may_profile and policy.order == order and (sampled := policy.sampler.choose(count - kept)).size:
-                gone = np.flatnonzero(~passed)[sampled]
-                chosen.append(Chosen(number, policy.needs(position), gone if alive is None else alive[gone]))
+            if may_profile and (sampled := self._sampled(count - kept)).size:
+                further = policy.needs(position) if policy.order == order else self._all_further(order, position)
+                if further is not None:
+                    gone = np.flatnonzero(~passed)[sampled]
+                    chosen.append(Chosen(number, further, gone if alive is None else alive[gone]))
+                    self._profiling += sampled.size
             alive = passed.nonzero()[0] if alive is None else alive[passed]
             count, part = kept, rows[alive]
         return alive, chosen
+
+    def _sampled(self, dropped: int) -> Integers:
+        """Which of so many dropped rows are profiled; no more than needed for a first look, which comes late here."""
+        sampled = self.policy.sampler.choose(dropped)
+        if not self._waiting:
+            return sampled
+        known = len(self.policy.profile)
+        left = self._first_look - known - self._profiling if known < self._first_look else sampled.size
+        return sampled[: max(left, 0)]
+
+    def _all_further(self, order: tuple[int, ...], position: int) -> tuple[int, ...] | None:
+        """All filters behind a position of an order that the policy no longer has, if it wants to know of all filters.
+
+        Then profile tuples of that order are as good as others; None if the policy chooses filters by its order.
+        """
+        wants_all = len(self.policy.needs(0)) == len(self.filters) - 1
+        return order[position + 1 :] if wants_all else None
 
     def _count(self, rows: int, counts: SliceCounts) -> None:
         """Add a slice to the totals."""

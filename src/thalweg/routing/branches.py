@@ -17,6 +17,7 @@ from thalweg.ordering.types import Floats, Integers
 from thalweg.routing.candidates import candidate_values, find_candidates
 from thalweg.routing.classifier import Classifier
 from thalweg.routing.classifier_sample import ClassifierSample
+from thalweg.routing.derived import Attribute
 from thalweg.routing.partition import codes, numbers, refusal, width
 from thalweg.routing.values import KnownValues, Range, label, members
 from thalweg.sealed import SavedStateError
@@ -102,7 +103,14 @@ def branches_of(
     sample.insert(masks, np.column_stack([code for code, _ in found]), np.column_stack([line for _, line in found]))
     widths: Floats = np.array([width(columns[name]) for name in names])
     candidates = find_candidates(
-        sample, names, costs, required, most_classes=MOST_BRANCHES, pairs=True, refused={}, widths=widths
+        sample,
+        [Attribute(name) for name in names],
+        costs,
+        required,
+        most_classes=MOST_BRANCHES,
+        pairs=True,
+        refused={},
+        widths=widths,
     )
     best = candidates.best(lambda cost: WORTH * cost + TEST_SECONDS)
     about["pruned"] = {**refused, **candidates.pruned}

@@ -10,13 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from thalweg.ordering.types import Floats, Integers
 from thalweg.routing.benefit import surely
 from thalweg.routing.block_permutation import sure_saving
 from thalweg.routing.classifier import CELLS, SUPPORT, Chooser, Estimate
 from thalweg.routing.classifier_sample import ClassifierSample
+from thalweg.routing.derived import Attribute
 from thalweg.routing.prune import pruned_attribute
 
+KNOWN = "derived from a column of few values, which tells as much"
 SURE = 3.0  # standard errors by which a saving has to exceed its least worth: many candidates are compared
 
 
@@ -46,7 +50,7 @@ class Candidates:
 
 def find_candidates(
     sample: ClassifierSample,
-    names: Sequence[str],
+    attributes: Sequence[Attribute],
     costs: Floats,
     required: Integers,
     *,
@@ -55,10 +59,17 @@ def find_candidates(
     refused: Mapping[str, str],
     widths: Floats,
 ) -> Candidates:
-    """Estimate the saving of each attribute that is not pruned; names and widths (bytes) are the attributes'."""
-    pruned = {}
-    for place, name in enumerate(names):
-        reason = refused.get(name) or pruned_attribute(
+    """Estimate the saving of each attribute that is not pruned; widths are those of the attributes, in bytes."""
+    pruned = dict[str, str]()
+    few = {
+        attribute.column
+        for place, attribute in enumerate(attributes)
+        if attribute.derivation is None and np.unique(sample.codes[:, place]).size <= CELLS
+    }
+    for place, attribute in enumerate(attributes):
+        is_known = attribute.derivation is not None and attribute.column in few
+        reason = refused.get(attribute.column) or (KNOWN if is_known else None)
+        reason = reason or pruned_attribute(
             sample.codes[:, place],
             sample.numbers[:, place],
             width=float(widths[place]),
@@ -66,8 +77,8 @@ def find_candidates(
             support=SUPPORT,
         )
         if reason:
-            pruned[name] = reason
-    places = [place for place, name in enumerate(names) if name not in pruned]
+            pruned[attribute.name] = reason
+    places = [place for place, attribute in enumerate(attributes) if attribute.name not in pruned]
     chooser = Chooser(sample, costs, required, most_classes)
     return Candidates(chooser, chooser.estimates(places, pairs=pairs), pruned)
 

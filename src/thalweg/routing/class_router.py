@@ -42,7 +42,7 @@ from thalweg.drift import detector as detector_by_name
 from thalweg.ordering.checked import masks_of
 from thalweg.ordering.policy import Policy
 from thalweg.ordering.types import Integers
-from thalweg.routing.attributes import Columns
+from thalweg.routing.attributes import AttributeReader, Columns, columns_among
 from thalweg.routing.benefit import StopReason
 from thalweg.routing.class_policies import ClassPolicies, MakePolicy
 from thalweg.routing.classifier import Classifier
@@ -107,7 +107,7 @@ class ClassRouter:
         self.search = ClassifierSearch(attributes, window=window, most_classes=most_classes, pairs=pairs)
         self.learners = ClassPolicies(make)
         self.payoff = Payoff(self.learners, detector_by_name(detector) if isinstance(detector, str) else detector)
-        self.attributes = self.search.reader.names
+        self.attributes = self.search.reader.columns
         self.policies = self.learners.policies  # by class, the overall policy first
         self.classifier: Classifier | None = None
         self.version = 0
@@ -127,7 +127,7 @@ class ClassRouter:
     @property
     def in_use(self) -> tuple[str, ...]:
         """The names of the classifier's attributes; none while one order is best."""
-        return () if self.classifier is None else self.classifier.cells.names(self.attributes)
+        return () if self.classifier is None else self.classifier.cells.names(self.search.reader.names)
 
     @property
     def nbytes(self) -> int:
@@ -181,7 +181,7 @@ class ClassRouter:
             classes = self.classifier.classify_rows(*values)
             self.payoff.measure(drops, classes)
             for place, name in zip(self.classifier.cells.attributes, self.in_use, strict=True):
-                self._values.note(place, columns[name], values.codes[:, place])
+                self._values.note(place, self.search.reader.column(columns, name), values.codes[:, place])
         self.learners.learn(drops, spent, when, classes)
         self.search.add(drops, values)
         if classes is not None:
@@ -248,7 +248,7 @@ class ClassRouter:
         """All that is known as bytes, for `from_bytes`."""
         search, schedule, payoff = self.search, self.search.schedule, self.payoff
         return SavedRouter(
-            attributes=self.attributes,
+            attributes=search.reader.names,
             filters=self.overall.filters,
             window=search.sample.window,
             most_classes=search.most_classes,
@@ -275,10 +275,11 @@ class ClassRouter:
     ) -> ClassRouter:
         """The router that `to_bytes` wrote, for the same filters and attributes, or a `SavedStateError`."""
         saved, filters = SavedRouter.from_bytes(data), make(None).filters
-        if saved.attributes != tuple(attributes) or saved.filters != filters:
+        if saved.attributes != AttributeReader(attributes).names or saved.filters != filters:
             raise SavedStateError(
-                f"the saved routing state is of {saved.filters} filters and the columns {list(saved.attributes)}, not "
-                f"of {filters} and {list(attributes)}; delete it to start afresh"
+                f"the saved routing state is of {saved.filters} filters and the columns "
+                f"{list(columns_among(saved.attributes))}, not of {filters} and {list(attributes)}; delete it to "
+                f"start afresh"
             )
         router = cls(
             make,

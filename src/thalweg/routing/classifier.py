@@ -169,7 +169,8 @@ class Chooser:
         if pairs:
             promising = sorted(found, key=lambda estimate: -estimate.saving)[:PAIRED]
             several = sorted(estimate.cells.attributes[0] for estimate in promising)
-            found += [self.estimate(self.cells_of(*pair)) for pair in combinations(several, 2)]
+            together = [self.cells_of(*pair) for pair in combinations(several, 2)]
+            found += [self.estimate(cells) for cells in together if self._is_supported(cells)]
         return sorted(found, key=lambda estimate: -estimate.saving)
 
     def cells_of(self, *attributes: int) -> Cells:
@@ -238,11 +239,17 @@ class Chooser:
         numbers = self.sample.numbers[:, attribute]
         numbers = numbers[np.isfinite(numbers)]
         _, counts = np.unique(self.sample.codes[:, attribute], return_counts=True)
-        frequent = np.sort(counts[counts >= SUPPORT])[::-1][:CELLS]
+        frequent = np.sort(counts[counts >= 2 * SUPPORT])[::-1][:CELLS]  # in either half often enough
         if frequent.sum() >= COVERED * len(self.sample) or not numbers.size:
             return None
-        parts = RANGES if of == 1 else RANGES_OF_PAIRS
+        most = RANGES if of == 1 else RANGES_OF_PAIRS
+        parts = min(most, max(len(self.sample) // (4 * SUPPORT), 2))
         return tuple(np.unique(np.quantile(numbers, np.arange(1, parts) / parts)).tolist())
+
+    def _is_supported(self, cells: Cells) -> bool:
+        """Whether most tuples are in cells that have enough tuples, in either half, for an order of their own."""
+        _, counts = np.unique(cells.of_rows(self.sample.codes, self.sample.numbers), return_counts=True)
+        return bool(counts[counts >= 2 * SUPPORT].sum() >= COVERED * len(self.sample))
 
     def _gain_ratio(self, of: Integers) -> float:
         """The gain ratio of cells, for the filter of which they tell most."""

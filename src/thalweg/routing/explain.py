@@ -27,7 +27,7 @@ def explain_router(router: ClassRouter) -> dict[str, Any]:
         },
         "classes": [_class_values(router, number) for number in range(len(router.policies))],
         "candidates": [
-            candidate_values(estimate, router.attributes, payoff.whole_cost(estimate.cost))
+            candidate_values(estimate, search.reader.names, payoff.whole_cost(estimate.cost))
             | {"in_use": estimate.cells.are_of(classifier)}
             for estimate in search.estimates
         ],

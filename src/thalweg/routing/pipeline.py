@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
+from thalweg.ordering.overlap import WaitingFilter
 from thalweg.ordering.pipeline import Filter, Pipeline, Rows
 from thalweg.ordering.sampling import counts_of
 from thalweg.ordering.types import Booleans, Floats, Integers
@@ -69,7 +70,7 @@ class RoutedPipeline(Pipeline):
     def __init__(
         self,
         router: ClassRouter,
-        filters: Sequence[Filter],
+        filters: Sequence[Filter | WaitingFilter],
         *,
         costs: ArrayLike | None = None,
         stamp: Callable[[], float] | None = None,

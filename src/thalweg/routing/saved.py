@@ -17,7 +17,7 @@ import pyarrow as pa
 from thalweg.ordering.precedence import MAX_FILTERS
 from thalweg.ordering.profile import NEVER, Profile
 from thalweg.ordering.types import Integers
-from thalweg.routing.attributes import MOST_ATTRIBUTES
+from thalweg.routing.attributes import MOST_NAMES
 from thalweg.routing.classifier import Cells, Classifier, Estimate
 from thalweg.routing.classifier_sample import ClassifierSample
 from thalweg.routing.schedule import FIRST_LOOK
@@ -109,7 +109,7 @@ class SavedRouter:
     def _checked(cls, fields: Mapping[str, Any], table: bytes, profiles: Sequence[bytes]) -> SavedRouter:
         attributes = tuple(_texts(fields["attributes"]))
         filters, window = fields["filters"], fields["window"]
-        _require(1 <= len(attributes) <= MOST_ATTRIBUTES, "the attributes")
+        _require(1 <= len(attributes) <= MOST_NAMES, "the attributes")
         _require(1 <= filters <= MAX_FILTERS, "the filters")
         _require(2 * FIRST_LOOK <= window <= MOST_WINDOW, "the window")
         _require(2 <= fields["most_classes"] < NEVER, "the number of classes")  # noqa: PLR2004 - as ClassRouter's

@@ -71,7 +71,7 @@ class ClassifierSearch:
             if best is not None:
                 self.sample.keep(since_change)
         chosen = _choose(candidates, best, payoff, current)
-        self.pruned = candidates.pruned
+        self.pruned = {name: reason for name, reason in candidates.pruned.items() if name in self.reader.columns}
         self.estimates = [replace(estimate, savings=np.zeros(0)) for estimate in candidates.estimates]
         if chosen is None:
             return None
@@ -87,11 +87,11 @@ class ClassifierSearch:
     def _candidates(self, sample: ClassifierSample, costs: Floats, required: Integers) -> Candidates:
         return find_candidates(
             sample,
-            self.reader.names,
+            self.reader.attributes,
             costs,
             required,
             most_classes=self.most_classes,
-            pairs=self.pairs and 2 * len(sample) >= self.sample.window,  # there are many, and they need many tuples
+            pairs=self.pairs,
             refused=self.reader.refused,
             widths=self.reader.widths,
         )

@@ -27,8 +27,12 @@ Conf = bool | float | int | str | None
 
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
-# The JVM prints this before any logging is configured; no setting prevents it.
-UNAVOIDABLE = b"WARNING: Using incubator modules: jdk.incubator.vector"
+# No setting prevents these lines: the JVM prints the first before any logging is configured, and a worker of Spark's
+# stateful operators in Python tells its steps.
+UNAVOIDABLE = (
+    b"WARNING: Using incubator modules: jdk.incubator.vector",
+    b"Streaming TransformWithStateInPandas Python worker",
+)
 
 CONNECT_PORT = 15002
 CONNECT_SECONDS = 5.0
@@ -172,12 +176,12 @@ def _interrupted_afterwards() -> Iterator[None]:
 
 @contextmanager
 def _filtered_standard_error() -> Iterator[None]:
-    """Let the JVM started here write its standard error through a filter; all but one line passes."""
+    """Let the JVM started here write its standard error through a filter; all but few lines pass."""
     terminal = os.dup(2)
     read_end, write_end = os.pipe()
     os.dup2(write_end, 2)
     os.close(write_end)
-    threading.Thread(target=_forward, args=(os.fdopen(read_end, "rb"), os.fdopen(terminal, "wb")), daemon=True).start()
+    threading.Thread(target=forward, args=(os.fdopen(read_end, "rb"), os.fdopen(terminal, "wb")), daemon=True).start()
     try:
         yield
     finally:
@@ -185,9 +189,12 @@ def _filtered_standard_error() -> Iterator[None]:
         os.dup2(terminal, 2)
 
 
-def _forward(source: BinaryIO, target: BinaryIO) -> None:
+def forward(source: BinaryIO, target: BinaryIO) -> None:
+    """Copy all lines but the unavoidable ones, and the empty line behind such a line."""
     with source, target:
+        is_dropped = False
         for line in source:
-            if not line.startswith(UNAVOIDABLE):
+            is_dropped = line.startswith(UNAVOIDABLE) or (is_dropped and not line.strip())  # with its empty line
+            if not is_dropped:
                 target.write(line)
                 target.flush()

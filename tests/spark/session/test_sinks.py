@@ -99,6 +99,23 @@ def test_every_kind_of_sink(spark: SparkSession, tmp_path: Path) -> None:
     assert table.column_names == ["round_start", "round_end", "k", "x"] == session.queries[0].schema.names
 
 
+def test_a_writer_that_fails_loses_no_result(spark: SparkSession, tmp_path: Path) -> None:
+    driver, target = Driver(spark, tmp_path), tmp_path / "target"
+    driver.session.query(str(TEXT), to=tw.Session.writer("parquet", path=str(target)))
+    driver.run(*BATCHES[:-1])
+    aside = target.rename(tmp_path / "aside") if target.exists() else None
+    target.write_text("a file is in the way")
+    with pytest.raises(Exception, match="target"):
+        driver.run(BATCHES[-1])
+    target.unlink()
+    if aside is not None:
+        aside.rename(target)
+    driver.open()
+    driver.session.query(str(TEXT), to=tw.Session.writer("parquet", path=str(target)))
+    driver.run(BATCHES[-1])
+    assert rows_in_folder(target) == EXPECTED
+
+
 def test_a_folder_has_one_writer(spark: SparkSession, tmp_path: Path) -> None:
     first, second = Driver(spark, tmp_path / "first"), Driver(spark, tmp_path / "second")
     for driver in (first, second):

@@ -12,12 +12,12 @@ from pathlib import Path
 from pkgutil import resolve_name
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from thalweg.output import Json, finite
 from thalweg_lab.experiments.experiment import Experiment, Setting
 from thalweg_lab.experiments.outcome import Outcome, draw, stored, version
 from thalweg_lab.parameter_sweep import ParameterSweep, SweepError, reference
+from thalweg_lab.progress import told_progress
 from thalweg_lab.results import Report, Result, machine
 
 OnProgress = Callable[[str, int, int], None]
@@ -96,12 +96,13 @@ def _measure(
         )
         for experiment in experiments
     ]
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        bars = {job.name: progress.add_task(job.name, total=len(job.settings)) for job in jobs}
+    with told_progress(console) as tell:
 
         def on_progress(name: str, done: int, total: int) -> None:
-            progress.update(bars[name], completed=done, total=total)
+            tell(name, done, total, "")
+
+        for job in jobs:
+            on_progress(job.name, 0, len(job.settings))
 
         for name, measured in sweeper(jobs, on_progress):
             if isinstance(measured, SweepError):

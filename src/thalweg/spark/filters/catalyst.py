@@ -35,6 +35,8 @@ ATTRIBUTE = re.compile(r"(.*)#(\d+)L?(-T\d+ms)?", re.DOTALL)  # as Spark writes 
 ERROR_LOGGER = "SQLQueryContextLogger"  # PySpark's
 SEPARATOR = "\0"  # occurs in no name
 
+_null_intolerant: dict[str, bool] = {}  # by Catalyst's classes, as the JVM has told: every question to it takes time
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -279,9 +281,21 @@ def _not_null(tree: Node, catalyst: Catalyst, names: dict[int, str]) -> Iterator
     if tree.kind == "AttributeReference":
         if tree.fields["exprId"]["id"] in names:
             yield names[tree.fields["exprId"]["id"]]
-    elif catalyst.property_of(tree, "nullIntolerant") == "True":
+    elif _is_null_intolerant(tree, catalyst):
         for child in tree.children:
             yield from _not_null(child, catalyst, names)
+
+
+def _is_null_intolerant(tree: Node, catalyst: Catalyst) -> bool:
+    """Whether an expression is NULL if an operand is: the same for a whole class, but for calls of methods."""
+    if any(mark in tree.kind for mark in ("Invoke", "UDF")):
+        return catalyst.property_of(tree, "nullIntolerant") == "True"
+    if tree.kind not in _null_intolerant:
+        known = catalyst.property_of(tree, "nullIntolerant")
+        if known is None:
+            return False
+        _null_intolerant[tree.kind] = known == "True"
+    return _null_intolerant[tree.kind]
 
 
 def numbers_in(tree: Node) -> list[int]:

@@ -101,6 +101,7 @@ def _python_lines(run: FilterRun, numbers: Sequence[int], reports: Sequence[Work
                 "dropped": dropped,
                 "failed": sum(report.failed[place] for report in reports),
                 "seconds": sum(report.seconds[place] for report in reports),
+                "repeated": sum(report.repeated[place] for report in reports if report.repeated),
                 "cost": newest.costs[place],
                 "drop_rate": dropped / evaluated if evaluated else None,
                 "profile_drop_share": conditional[place],
@@ -123,7 +124,8 @@ def _planned_lines(run: FilterRun, numbers: Sequence[int]) -> list[dict[str, Any
 
 def _line(run: FilterRun, number: int) -> dict[str, Any]:
     query = run.query
-    empty = dict.fromkeys(("rows_seen", "dropped", "failed", "seconds", "cost", "drop_rate", "profile_drop_share"))
+    names = ("rows_seen", "dropped", "failed", "seconds", "repeated", "cost", "drop_rate", "profile_drop_share")
+    empty = dict.fromkeys(names)
     line = {"number": number, "name": query.names[number], "runs_in": str(query.forms[number].place)} | empty
     order = run.plan.member_orders.get(number)
     if order is not None:
@@ -217,6 +219,11 @@ def where_text(description: Mapping[str, Any]) -> str:
             f"{line['name']}: {' or '.join(line['members'])}"
             for line in description["predicates"]
             if line.get("members")
+        ),
+        *(
+            f"{line['name']}: not asked for {line['repeated']:,} rows, as an equal row was asked for before"
+            for line in description["predicates"]
+            if line["repeated"]
         ),
         *(_cost_text(cost, show) for cost in description["costs"]),
         *_changes_text(description),

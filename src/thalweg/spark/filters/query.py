@@ -13,12 +13,12 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from thalweg.drift import DETECTORS, Detector, NoDetector, detector
+from thalweg.drift import DETECTORS, Detector, NoDetector
 from thalweg.ordering import POLICIES, Policy
 from thalweg.ordering import policy as policy_by_name
 from thalweg.ordering.precedence import MAX_FILTERS, required_before
 from thalweg.ordering.types import Integers
-from thalweg.registry import hint
+from thalweg.registry import find, hint
 from thalweg.sealed import short_digest
 from thalweg.spark import runs
 from thalweg.spark.filters.conditions import quoted
@@ -45,7 +45,7 @@ class FilterOptions:
     """How predicates are to run, as `tw.where`, `tw.stream` and `tw.condition` take it."""
 
     policy: str | Policy | type[Policy] = "a-greedy"
-    drift: str | Detector = "none"
+    drift: str | Detector = "glr"
     route_by: RouteBy = None
     on_error: OnError = "raise"
     quarantine: str | os.PathLike[str] | None = None
@@ -218,7 +218,7 @@ def _policy_of(choice: str | Policy | type[Policy]) -> tuple[type[Policy], dict[
 
 def _detector_of(choice: str | Detector) -> Detector | None:
     """A detector by name or as it is; None for none."""
-    found = detector(choice) if isinstance(choice, str) else choice
+    found = find(choice, DETECTORS, "detector").for_few_tuples() if isinstance(choice, str) else choice
     if not isinstance(found, Detector):
         names = ", ".join(each.name for each in DETECTORS)
         raise TypeError(f"drift is a detector or its name, not {choice!r}; names: {names}")

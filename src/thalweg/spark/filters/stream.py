@@ -43,7 +43,7 @@ def stream(
     *predicates: Any,  # noqa: ANN401 - as in tw.where
     checkpoint: str | os.PathLike[str],
     policy: str | Policy | type[Policy] = "a-greedy",
-    drift: str | Detector = "none",
+    drift: str | Detector = "glr",
     route_by: RouteBy = None,
     on_error: OnError = "raise",
     quarantine: str | os.PathLike[str] | None = None,

@@ -32,6 +32,7 @@ from thalweg.spark.filters.worker.report import SUFFIX
 from thalweg.spark.filters.worker.waiting.shared_number import SUFFIX as SHARED_SUFFIX
 from thalweg.spark.folder import StateFolder
 from thalweg.spark.plan_text import keys_in_plan
+from thalweg.spark.worker_python import check_worker_python
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -43,7 +44,7 @@ def where(
     frame: DataFrame,
     *predicates: Any,  # noqa: ANN401 - predicates, Columns and texts
     policy: str | Policy | type[Policy] = "a-greedy",
-    drift: str | Detector = "none",
+    drift: str | Detector = "glr",
     route_by: RouteBy = None,
     on_error: OnError = "raise",
     quarantine: str | os.PathLike[str] | None = None,
@@ -67,9 +68,9 @@ def where(
         The policy that orders them: a name, a policy of `thalweg.ordering` or its class. ``"as-written"`` switches
         ordering off.
     drift
-        A detector that watches for changes in the data besides the counts of ordinary processing, which always do: a
-        detector of `thalweg.drift` or its name, ``"bcs"``, ``"martingale"`` or ``"adwin"``. It sees changes that hide
-        behind other predicates, and gradual changes.
+        The detector that watches for changes in the data besides the counts of ordinary processing, which always do: a
+        detector of `thalweg.drift` or its name, ``"glr"``, ``"bcs"``, ``"martingale"``, ``"adwin"``, or ``"none"``. It
+        sees changes that hide behind other predicates, and gradual changes.
     route_by
         Columns that may tell classes of rows apart, so that each class has its own order: a column, a list of columns,
         or ``"auto"`` for the columns that predicates take to Python and for some cheap columns that a sample finds
@@ -117,7 +118,7 @@ def where(
 def condition(
     *predicates: Any,  # noqa: ANN401 - predicates
     policy: str | Policy | type[Policy] = "a-greedy",
-    drift: str | Detector = "none",
+    drift: str | Detector = "glr",
     on_error: Literal["raise", "drop"] = "raise",
     state: str | os.PathLike[str] | None = None,
 ) -> Column:
@@ -158,6 +159,8 @@ def reset(what: DataFrame | str | os.PathLike[str]) -> None:
 
 def record(query: FilterQuery, evidence: Evidence | None, notes: Sequence[str]) -> FilterRun:
     """Choose a plan, and record its run."""
+    if query.runs_in_python:
+        check_worker_python()
     run = FilterRun(query, choose(query, evidence))
     for note in notes:
         run.note(note)

@@ -39,6 +39,7 @@ from thalweg.spark.joins.query import Output, build_query, check_output, choose_
 from thalweg.spark.joins.ranges import narrow_windows
 from thalweg.spark.joins.spark_conditions import divide_residuals
 from thalweg.spark.joins.text import microseconds, parse_select
+from thalweg.spark.worker_python import check_worker_python
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -124,6 +125,7 @@ def join(
     >>> joined = join({"a": clicks, "b": views}, "a.user = b.user", "10 minutes", "ts")  # doctest: +SKIP
     """
     # The arguments.
+    check_worker_python()
     inputs = check_inputs(streams, windows, event_time)
     late_folder = check_late(late)
     columns = {each.name: each.frame.columns for each in inputs}

@@ -261,8 +261,10 @@ class SessionEngine:
             names = tuple(file for file, _ in listed)
             try:
                 query.sink.deliver(Delivery(self._spark, number, names, query.schema, self._is_first))
-            except Exception as error:  # noqa: BLE001 - whatever a user's sink raises
+            except Exception as error:
                 refuse_interruption(error)
+                if query.sink.must_not_miss:
+                    raise
                 failed[token] = reason(error)
         return failed
 

@@ -25,6 +25,7 @@ from thalweg.spark.session.standing import QueryOptions, StandingQuery
 from thalweg.spark.session.views import TableViews
 from thalweg.spark.session.worker.result_files import ROUND_COLUMNS
 from thalweg.spark.triggers import check_trigger
+from thalweg.spark.worker_python import check_worker_python
 from thalweg.sql.parse import parse_query
 
 if TYPE_CHECKING:
@@ -181,6 +182,7 @@ class Session:
     def start(self, **trigger: Any) -> StreamingQuery:  # noqa: ANN401 - as Spark takes it
         """Start; `trigger` is what Spark's ``DataStreamWriter.trigger`` takes."""
         self._refuse_if_running("start")
+        check_worker_python()
         check_trigger(trigger, "session.start")
         if not self._queries:
             raise ValueError(

@@ -39,7 +39,13 @@ class Delivery:
 
 
 class Sink(ABC):
-    """Takes the results of one query."""
+    """Takes the results of one query.
+
+    If a sink fails, its query is left out and the others go on; if `must_not_miss`, the micro-batch fails instead, and
+    is repeated when the session is started again, so that no result is lost.
+    """
+
+    must_not_miss = False
 
     def claim(self, spark: SparkSession, checkpoint: str) -> None:  # noqa: B027 - most sinks need no check
         """Make sure that the sink can be written to, before anything starts."""
@@ -103,8 +109,11 @@ class FolderSink(Sink):
 class WriterSink(Sink):
     """Hands results to a writer of Spark, such as Kafka's, which may write them again after a failure.
 
-    Kafka takes a column `value`: results that have no column of that name become JSON objects.
+    Kafka takes a column `value`: results that have no column of that name become JSON objects. A broker or a database
+    that is away for a while is no fault of the query.
     """
+
+    must_not_miss = True
 
     def __init__(self, file_format: str, options: Mapping[str, str]) -> None:
         self._format = file_format

@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 
 from thalweg.drift import DETECTORS, Detector
 from thalweg.ordering import POLICIES, AGreedy, Policy
+from thalweg.ordering.repeats import Repeats, Way
 from thalweg.spark.filters.worker import filter_pass as module
+from thalweg.spark.filters.worker.distinct_judge import DistinctJudge
 from thalweg.spark.filters.worker.filter_pass import FilterPass, pass_of
 from thalweg.spark.filters.worker.judges import FunctionJudge, Judge, PredicateError
 from thalweg.spark.filters.worker.report import WorkerReport
@@ -83,6 +85,37 @@ def test_what_is_kept_depends_on_neither_policy_nor_order_nor_batches(
     assert kept == truth(values)[0]
     assert one.failed.sum() == len(truth(values)[1])
     assert one.report().kept == sum(kept)
+
+
+class AlwaysNew(Repeats):
+    """Asks for each value that is not remembered, whatever pays."""
+
+    def choose(self, rows: int) -> Way:
+        return Way.EACH_NEW_VALUE
+
+
+def distinct_judges() -> Sequence[Judge]:
+    return [DistinctJudge(judge, [0], AlwaysNew()) for judge in judges()]
+
+
+@pytest.mark.parametrize("answer", [Answer.KEEP, Answer.TRUTH])
+def test_rows_that_are_not_asked_for_have_the_same_answers_and_are_counted(tmp_path: Path, answer: Answer) -> None:
+    values = np.random.default_rng(0).integers(0, 64, 3000).tolist()
+    plain, distinct = (
+        FilterPass(replace(spec(str(tmp_path / name), on_error="drop", answer=answer), judges=makes))
+        for name, makes in (("plain", judges), ("distinct", distinct_judges))
+    )
+    answers = [
+        [flag for array in each.run(batches(values, [1000, 1500])) for flag in array.to_pylist()]
+        for each in (plain, distinct)
+    ]
+    assert answers[0] == answers[1]
+    assert plain.failed.tolist() == distinct.failed.tolist()
+    assert plain.report().repeated == [0] * PREDICATES
+    assert WorkerReport.from_bytes(distinct.report().to_bytes()).repeated == [
+        judge.repeated for judge in distinct.judges
+    ]
+    assert sum(judge.repeated for judge in distinct.judges) > 1000
 
 
 @pytest.mark.parametrize("answer", Answer)

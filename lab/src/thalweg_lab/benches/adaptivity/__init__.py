@@ -1,6 +1,6 @@
 """Benchmarks of adaptivity in counts, not times: what learning costs beside a clairvoyant, and how fast it follows.
 
-All run the pipeline of `tw.where(drift="glr")`, on a clock of evaluations, so figures repeat exactly.
+All run the pipeline of `tw.where` with its defaults, on a clock of evaluations, so figures repeat exactly.
 """
 
 from __future__ import annotations
@@ -18,7 +18,18 @@ NAME = "adaptivity"
 SUMMARY = (
     "evaluations beside a clairvoyant order: steady, sudden, gradual, returning and hidden changes, classes, detectors"
 )
-SCENARIOS = ("stationary", "sudden", "gradual", "returning", "hidden", "quiet", "no-class", "classes", "detectors")
+SCENARIOS = (
+    "stationary",
+    "sudden",
+    "gradual",
+    "returning",
+    "hidden",
+    "quiet",
+    "no-class",
+    "classes",
+    "optimum",
+    "detectors",
+)
 SEEDS = 20  # streams of each kind
 
 
@@ -30,7 +41,7 @@ def run(scenario: str | None, progress: Progress) -> list[Result]:
     from thalweg_lab.benches import run_each
     from thalweg_lab.benches.adaptivity.classes import classes, no_class
     from thalweg_lab.benches.adaptivity.detectors import detectors
-    from thalweg_lab.benches.adaptivity.orders import RATIOS, hidden, quiet, ratio
+    from thalweg_lab.benches.adaptivity.orders import RATIOS, hidden, optimum, quiet, ratio
 
     compile_kernels(ORDERING)
     measures: dict[str, Callable[[], list[Result]]] = {
@@ -39,6 +50,7 @@ def run(scenario: str | None, progress: Progress) -> list[Result]:
         "quiet": partial(quiet, SEEDS),
         "no-class": partial(no_class, SEEDS),
         "classes": partial(classes, SEEDS),
+        "optimum": partial(optimum, SEEDS),
         "detectors": detectors,
     }
     return run_each(measures, scenario, progress)

@@ -127,7 +127,7 @@ def returning(seed: int) -> list[Stretch]:
 
 
 def where_policy(seed: int, order: Sequence[int] | None = None, filters: int = FILTERS) -> Policy:
-    """The policy that `tw.where(drift="glr")` makes."""
+    """The policy that `tw.where` makes."""
     return Watched(AGreedy(filters, order=order, prior=PRIOR, seed=seed), "glr")
 
 

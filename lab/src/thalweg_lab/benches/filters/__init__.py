@@ -20,6 +20,7 @@ SCENARIOS = (
     "native-worst",
     "native-stream-drift",
     "lookups",
+    "repeated",
     "no-harm",
 )
 

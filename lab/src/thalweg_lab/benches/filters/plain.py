@@ -29,6 +29,19 @@ def chain(frame: DataFrame, tests: Iterable[Function]) -> DataFrame:
     return frame
 
 
+def fused(frame: DataFrame, keep: Callable[..., Booleans], columns: Iterable[str]) -> DataFrame:
+    """A function of several columns, in one iterator Arrow UDF."""
+    from pyspark.sql.pandas.functions import arrow_udf
+
+    def keeps(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
+        for arrays in batches:
+            yield pa.array(keep(*arrays))
+
+    keeps.__annotations__ = {"batches": Iterator[tuple[pa.Array, ...]], "return": Iterator[pa.Array]}
+    udf: Any = arrow_udf("boolean")(keeps)  # type: ignore[call-overload]  # its types leave Arrow out
+    return frame.where(udf(*(frame[name] for name in columns)))
+
+
 def in_table(frame: DataFrame, table: pa.Table, on: str) -> DataFrame:
     """A semi-join with a table that is broadcast."""
     from pyspark.sql import functions as f

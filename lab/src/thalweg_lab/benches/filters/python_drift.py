@@ -50,7 +50,7 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = PHASE_ROWS, rounds: 
     knowing = by_phase([InOrder([part[number] for number in order]) for part, order in zip(tests, ideal, strict=True)])
     written = predicates_of(drifting)
 
-    def thalweg(frame: DataFrame, drift: str = "none", predicates: Sequence[Any] = written) -> DataFrame:
+    def thalweg(frame: DataFrame, drift: str = "glr", predicates: Sequence[Any] = written) -> DataFrame:
         return tw.where(frame, *predicates, drift=drift)
 
     contenders: dict[str, Make] = {

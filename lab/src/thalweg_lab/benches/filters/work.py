@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from thalweg.ordering.types import Booleans, Integers
-from thalweg_lab.demo import uniform
+from thalweg_lab.hashed_rows import uniform
 
 BLOCK = memoryview(bytes(1 << 16))
 CALIBRATION_BYTES = 1 << 24

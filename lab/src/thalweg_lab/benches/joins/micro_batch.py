@@ -1,7 +1,8 @@
 """micro-batch: where the time of a micro-batch goes, in common-key and in two-way, and of the first micro-batch.
 
 Spark tells the phases of a micro-batch and the times of its stages: tasks that read and pack rows, tasks that join
-them, and the task that sums up results, which is the benchmark's own. The table in docs/join.md has these figures.
+them, and the task that sums up results, which is the benchmark's own. The table in
+docs/guides/joins.md has these figures.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"  # as docs/join.md recommends
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"  # as tw.configure sets it
 DELAY = "1 second"
 CONTROL_ROUNDS = 5
 WARM_UP = 20  # times as many rows as in the untimed run come in the timed runs

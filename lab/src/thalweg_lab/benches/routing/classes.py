@@ -15,7 +15,7 @@ import numpy as np
 from thalweg.ordering.types import Booleans, Integers
 from thalweg_lab.benches.filters.race import Make
 from thalweg_lab.benches.filters.work import burn
-from thalweg_lab.demo import uniform
+from thalweg_lab.hashed_rows import uniform
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

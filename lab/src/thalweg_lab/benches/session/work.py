@@ -86,9 +86,11 @@ class Packets:
         return len(next(iter(self.rows.values())))
 
 
-def packets(stream: str, batch: int, rows: int, hosts: int = HOSTS, large: float | None = None) -> pa.Table:
+def packets(
+    stream: str, batch: int, rows: int, hosts: int = HOSTS, large: float | None = None, seed: int = 0
+) -> pa.Table:
     """The rows of a stream in a micro-batch, in order of time; `large` is the share of large packets."""
-    random = np.random.default_rng([STREAMS.index(stream), batch])
+    random = np.random.default_rng([STREAMS.index(stream), batch, *([seed] if seed else [])])
     offsets = np.sort(random.integers(1, SECONDS * SECOND + 1, rows))
     src = random.integers(0, hosts, rows)
     dest = (hosts * random.random(rows) ** 2).astype(np.int64)
@@ -112,16 +114,16 @@ def files(work: Packets) -> Iterator[str]:
                 large = None if work.large is None else work.large[stream][batch]
                 table = packets(stream, batch, rows, work.hosts, large)
                 if work.ends_rounds:
-                    table = pa.concat_tables([table, _unselected((batch + 1) * SECONDS * SECOND + 1)])
+                    table = pa.concat_tables([table, row_that_ends_rounds((batch + 1) * SECONDS)])
                 _write(Path(folder, stream, f"{batch:06d}.parquet"), table, batch)
-            last = _unselected((work.batches + 10) * SECONDS * SECOND)
+            last = row_that_ends_rounds((work.batches + 10) * SECONDS)
             _write(Path(folder, stream, f"{work.batches:06d}.parquet"), last, work.batches)
         yield folder
 
 
-def _unselected(time: int) -> pa.Table:
-    """A row that no query selects."""
-    row = {"ts": time, "src": 10**6, "dest": 10**6, "size": 500, "flags": None}
+def row_that_ends_rounds(second: int) -> pa.Table:
+    """A row right after a second that no query selects."""
+    row = {"ts": second * SECOND + 1, "src": 10**6, "dest": 10**6, "size": 500, "flags": None}
     return pa.Table.from_pylist([row], packets(STREAMS[0], 0, 1).schema)
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa  # noqa: F401 - for the doctest
 from thalweg.sealed import short_digest
 from thalweg.spark.filters.forms import PythonForm
 from thalweg.spark.filters.predicates.base import Analysis, Predicate, checked_after, column_names, is_column, is_udf
+from thalweg.spark.filters.worker.distinct_judge import distinct_judge
 from thalweg.spark.filters.worker.judges import FunctionJudge, Judge, NotJudge, Takes
 from thalweg.spark.filters.worker.waiting.cache import CacheSpec
 from thalweg.spark.filters.worker.waiting.judge import waiting_judge
@@ -71,7 +72,8 @@ class FunctionPredicate(Predicate):
         if self.waiting is not None:
             signature = short_digest([self.signature, *map(repr, plain_closure(self.function))])
             return partial(waiting_judge, self.name, self.function, self.waiting, folder, signature)
-        return partial(function_judge, self.name, self.function, self.takes, negate=False)
+        make = partial(function_judge, self.name, self.function, self.takes, negate=False)
+        return partial(distinct_judge, make) if self.deterministic else make
 
 
 def check_pickles(name: str, function: Callable[..., Any]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from thalweg.spark.filters.forms import PythonForm
 from thalweg.spark.filters.predicates.base import Analysis, Predicate
 from thalweg.spark.filters.predicates.function import check_pickles, code_digest
+from thalweg.spark.filters.worker.distinct_judge import distinct_judge
 from thalweg.spark.filters.worker.udfs import UdfCall, udf_judge
 
 if TYPE_CHECKING:
@@ -40,4 +41,5 @@ class UdfPredicate(Predicate):
         check_pickles(self.name, self.call.function)
 
     def in_python(self, analysis: Analysis) -> PythonForm:  # noqa: D102
-        return PythonForm(self.arguments, (), partial(udf_judge, self.name, self.call))
+        make = partial(udf_judge, self.name, self.call)
+        return PythonForm(self.arguments, (), partial(distinct_judge, make) if self.deterministic else make)

@@ -38,6 +38,11 @@ class AnyOf:
         """The policy that orders the members."""
         return self._pipeline.policy
 
+    @property
+    def repeated(self) -> int:
+        """Rows for which the members did not ask."""
+        return sum(member.repeated for member in self.members)
+
     def adopt(self, fresh: AnyOf) -> None:
         """Pass the functions on to the members; the order stays as learnt."""
         for member, fresh_member in zip(self.members, fresh.members, strict=True):

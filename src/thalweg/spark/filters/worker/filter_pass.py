@@ -133,6 +133,7 @@ class FilterPass:
             dropped=pipeline.dropped.tolist(),
             failed=self.failed.tolist(),
             seconds=pipeline.seconds.tolist(),
+            repeated=[judge.repeated for judge in self.judges],
             costs=[None if np.isnan(cost) else float(cost) for cost in pipeline.costs],
             call_costs=pipeline.call_costs.tolist(),
             profile_seconds=pipeline.profile_seconds,

@@ -47,6 +47,11 @@ class Judge(Protocol):
 
     name: str
 
+    @property
+    def repeated(self) -> int:
+        """Rows for which nothing was asked so far, because an equal row was asked for before."""
+        ...
+
     def judge(self, view: View) -> Verdict:
         """Judge each row; there is at least one row."""
         ...
@@ -62,6 +67,8 @@ class Judge(Protocol):
 
 class FunctionJudge:
     """A user's function, vectorised or per row."""
+
+    repeated = 0  # it is asked for every row
 
     def __init__(self, name: str, function: Callable[..., Any], takes: Takes, columns: Sequence[int]) -> None:
         self.name = name
@@ -152,6 +159,8 @@ class FunctionJudge:
 class CodeJudge:
     """A predicate that Spark has evaluated: its outcome comes as a column of codes."""
 
+    repeated = 0
+
     def __init__(self, name: str, column: int) -> None:
         self.name = name
         self.column = column
@@ -179,6 +188,11 @@ class NotJudge:
     def __init__(self, name: str, negated: Judge) -> None:
         self.name = name
         self.negated = negated
+
+    @property
+    def repeated(self) -> int:
+        """Rows for which the negated judge did not ask."""
+        return self.negated.repeated
 
     def adopt(self, fresh: NotJudge) -> None:
         """Pass the function on to the negated judge."""

@@ -32,6 +32,7 @@ class WorkerReport:
     dropped: list[int] = field(default_factory=list)
     failed: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+    repeated: list[int] = field(default_factory=list)  # rows that were not asked for, as an equal row was
     costs: list[float | None] = field(default_factory=list)  # a row, None where nothing is known
     call_costs: list[float] = field(default_factory=list)
     profile_seconds: float = 0.0
@@ -72,7 +73,8 @@ class WorkerReport:
 def _check(values: Any, profile: Profile) -> None:  # noqa: ANN401 - from a file
     """Refuse content that does not fit together."""
     count = len(values["predicates"])
-    by_predicate = [values[name] for name in ("evaluated", "dropped", "failed", "seconds", "costs", "call_costs")]
+    names = ("evaluated", "dropped", "failed", "seconds", "costs", "call_costs")
+    by_predicate = [*(values[name] for name in names), values.get("repeated", [])]
     fits = (
         all(isinstance(name, str) for name in (values["run"], values["signature"], *values["predicates"]))
         and sorted(values["order"]) == list(range(count))

@@ -10,6 +10,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thalweg.ordering.types import Booleans, Integers
+from thalweg.spark.filters.worker.distinct_values import codes_of
+
+LEAST_SHARE = 0.25  # of a batch's rows for which the values of all its rows are found
 
 
 class View:
@@ -20,10 +23,12 @@ class View:
         columns: Sequence[pa.Array],
         rows: slice | Integers | None = None,
         numbers: dict[int, NDArray[Any] | None] | None = None,
+        codes: dict[int, Integers] | None = None,
     ) -> None:
         self._columns = columns
         self._rows = slice(0, len(columns[0])) if rows is None else rows
         self._numbers = {} if numbers is None else numbers  # whole columns, for all views of the batch
+        self._codes = {} if codes is None else codes  # the numbers of the values of whole columns, likewise
 
     def __len__(self) -> int:
         return self._rows.stop - self._rows.start if isinstance(self._rows, slice) else self._rows.size
@@ -31,11 +36,11 @@ class View:
     def __getitem__(self, which: slice | Integers) -> View:
         rows = self._rows
         if not isinstance(rows, slice):
-            return View(self._columns, rows[which], self._numbers)
+            return View(self._columns, rows[which], self._numbers, self._codes)
         if isinstance(which, slice):
             start, stop, _ = which.indices(len(self))
-            return View(self._columns, slice(rows.start + start, rows.start + stop), self._numbers)
-        return View(self._columns, which + rows.start if rows.start else which, self._numbers)
+            return View(self._columns, slice(rows.start + start, rows.start + stop), self._numbers, self._codes)
+        return View(self._columns, which + rows.start if rows.start else which, self._numbers, self._codes)
 
     @property
     def batch(self) -> Sequence[pa.Array]:
@@ -57,6 +62,10 @@ class View:
             return whole.take(pa.array(self._rows))
         return pa.array(numbers[self._rows], whole.type)  # several times faster than Arrow's own
 
+    def kind(self, number: int) -> pa.DataType:
+        """The type of one column."""
+        return self._columns[number].type
+
     def has_null(self, number: int) -> bool:
         """Whether a column has a NULL anywhere in the batch."""
         return bool(self._columns[number].null_count)
@@ -65,6 +74,18 @@ class View:
         """One column as NumPy has it, these rows; NULLs as Arrow turns them."""
         numbers = self._plain(number)
         return self.column(number).to_numpy(zero_copy_only=False) if numbers is None else numbers[self._rows]
+
+    def codes(self, number: int) -> Integers:
+        """A number for each value of a column, the same for equal values, counted from 0 with gaps.
+
+        The whole column is encoded, once for all views of the batch, unless these are few of its rows.
+        """
+        whole = self._codes.get(number)
+        if whole is None:
+            if len(self) < LEAST_SHARE * len(self._columns[number]):
+                return codes_of(self.column(number))
+            whole = self._codes[number] = codes_of(self._columns[number])
+        return whole[self._rows]
 
     def groups_by_null(self, columns: Sequence[int]) -> list[Integers] | None:
         """The rows in groups, such that each integer or boolean column is NULL in all rows of a group or in none.

@@ -145,7 +145,7 @@ def test_wrong_options() -> None:
         ({"cache": "workers"}, "tw.cache"),
     ):
         with pytest.raises(ValueError, match=message):
-            tw.predicate(waits, **options)  # type: ignore[call-overload]
+            tw.predicate(waits, **options)
 
 
 def test_on_spark(spark: SparkSession) -> None:
@@ -157,3 +157,15 @@ def test_on_spark(spark: SparkSession) -> None:
     kept = tw.where(frame, is_even, frame.id.between(8, 30))
     assert sorted(row["id"] for row in kept.collect()) == list(range(8, 20, 2))
     assert tw.where(frame, is_even, on_error="drop").count() == 10
+
+
+def test_explain_tells_what_was_spent(spark: SparkSession) -> None:
+    async def is_even(id: int) -> tw.Judged:  # noqa: A002 - the column's name
+        await asyncio.sleep(0.001)
+        return tw.judged(id % 2 == 0, cost=10)
+
+    limited = tw.predicate(is_even, budget=100, rate=2000, concurrency=1, cache="worker")
+    kept = tw.where(spark.range(0, 40, 1, 1), limited, "id > 3", on_error="drop")
+    assert kept.count() == 5  # of the ten rows that the budget pays
+    assert tw.explain(kept).to_dict()["wheres"][0]["judges"]["is_even"]["spent"] == 100
+    assert "is_even: 10 calls; told cost 100; 100 of a budget of 100 spent" in str(tw.explain(kept))

@@ -70,6 +70,11 @@ class CascadeJudge:
         self.costly = costly
         self.proxy = proxy
 
+    @property
+    def repeated(self) -> int:
+        """Rows for which the costly judge did not ask."""
+        return self.costly.repeated
+
     def adopt(self, fresh: CascadeJudge) -> None:
         """Go on with the functions of a new task; the thresholds stay as learnt."""
         self.score = fresh.score

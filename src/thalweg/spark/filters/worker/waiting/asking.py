@@ -76,6 +76,7 @@ class Asker:
         self._clock = clock
         self._sleep = sleep
         self._places = asyncio.Semaphore(waiting.concurrency)
+        self._next = asyncio.Lock()  # of the row that waits for the bucket's token; the others stand behind it
 
     async def ask(self, function: Function, row: tuple[Any, ...]) -> Answered:
         """Ask until there is an answer, or no attempt is left."""
@@ -112,8 +113,10 @@ class Asker:
                     raise ServiceDownError(f"the service has been down for {self.waiting.outage:g} seconds or more")
                 await self._sleep(pause)
                 continue
-            if self._bucket is not None and (wait := self._bucket.take()):
-                await self._sleep(wait)
+            if self._bucket is not None:
+                async with self._next:
+                    while wait := self._bucket.take():
+                        await self._sleep(wait)
                 if self.breaker.pause():
                     continue
             self.breaker.begin()

@@ -52,7 +52,7 @@ def cache(
     >>> cache(size=1000, age=3600)
     CacheSpec(file=None, size=1000, age=3600)
     """
-    if file is not None and (not isinstance(file, str | os.PathLike) or "://" in os.fspath(file)):
+    if file is not None and "://" in os.fspath(file):
         raise ValueError(f"file= is the path of a file on a disk that all workers share, not {file!r}")
     if size is not None and (type(size) is not int or size < 1):
         raise ValueError(f"size= is a number of answers, 1 or more, not {size!r}")
