@@ -171,12 +171,13 @@ def _places(
     for number, hashed in hashes.items():
         size, stride = shares.sizes[number], shares.strides[number]
         place, copies_of = hashed % size, np.zeros(scattered.size, np.int64)
-        kinds = [range(1)]
+        kinds = [range(1)]  # the different copies that are made of rows; most rows have none
         for value in (value for value in heavy if value.number == number):
             places, is_value = value.places(name, size), hashed == value.hashed
             place[is_value] = (scattered[is_value] >> TURN * number % WORD) % places.parts * places.step
-            copies_of[is_value] = len(kinds)
-            kinds.append(places.copies)
+            if places.copies not in kinds:
+                kinds.append(places.copies)
+            copies_of[is_value] = kinds.index(places.copies)
         first += place * stride
         groups = {
             (*before, (number, copies)): rows[copies_of[rows] == kind]

@@ -6,10 +6,12 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 
 from thalweg.mjoin import Statistics
 from thalweg.mjoin.layouts import PLAIN
+from thalweg.mjoin.marks import counted_here
 from thalweg.mjoin.pack import pack
 from thalweg.spark.joins.arrivals import Arrivals
 from thalweg.spark.joins.messages import Message, MessageKind
@@ -33,9 +35,10 @@ def _join_cell(spec: JoinSpec, cell_number: int, messages: pa.Table, taken: Coun
         PLAIN,
         (Message(MessageKind(kind), name, payload) for kind, name, payload in zip(*columns, strict=True)),
     )
-    cell, results, statistics = spec.new_cell(), 0, Statistics()
+    cell, results, statistics, counted = spec.new_cell(), 0, Statistics(), Counter[str]()
     for rows in arrivals.pieces():
         taken.update({name: batch.num_rows for name, batch in rows.items()})
+        counted.update({name: int(np.count_nonzero(counted_here(batch))) for name, batch in rows.items()})
         for part in cell.parts(rows, None):
             if part.results.num_rows:
                 yield pack(part.results)
@@ -44,7 +47,7 @@ def _join_cell(spec: JoinSpec, cell_number: int, messages: pa.Table, taken: Coun
     for part in cell.end():
         yield pack(part.results)
         results += part.results.num_rows
-    first = {name: number for name, number in taken.items() if spec.layout.shares.is_first(name, cell_number)}
+    first = {name: number for name, number in counted.items() if spec.layout.shares.is_first(name, cell_number)}
     counts = {"steps": 1, "results": results, "rows": first}
     report = {"cell": cell_number, "at": time.time(), "counts": counts, "statistics": statistics.to_dict()}
     spec.report(f"cell-{cell_number}", report)

@@ -127,13 +127,10 @@ def query_of(workload: JoinWorkload) -> str:
     first, *others = workload.names
     joined, text = [first], first
     for name in others:
-        equal = [
-            f"{other}.{theirs} = {name}.{dict(equality)[name]}"
-            for equality in workload.on
-            if name in dict(equality)
-            for other, theirs in equality
-            if other in joined
-        ]
+        # Each class of equal columns once: Flink's MultiJoin fails if a key is named twice.
+        classes = [dict(equality) for equality in workload.on if name in dict(equality)]
+        known = [(columns, next((other for other in joined if other in columns), None)) for columns in classes]
+        equal = [f"{other}.{columns[other]} = {name}.{columns[name]}" for columns, other in known if other]
         near = [f"ABS({other}.ts - {name}.ts) < {workload.seconds * 1_000_000}" for other in joined]
         text += f" JOIN {name} ON {' AND '.join([*equal, *near])}"
         joined.append(name)
