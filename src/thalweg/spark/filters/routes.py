@@ -15,6 +15,7 @@ from thalweg.ordering import POLICIES, Policy
 from thalweg.registry import hint
 from thalweg.routing.attributes import MOST_ATTRIBUTES
 from thalweg.routing.partition import refusal
+from thalweg.spark.arrow_types import arrow_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -131,9 +132,8 @@ def _chosen(frame: DataFrame, used: Sequence[str]) -> Routes:
 def _refusal(kind: Any) -> str | None:  # noqa: ANN401 - a Spark type
     """Why columns of a type cannot tell classes apart, or None if they can."""
     from pyspark.errors import PySparkTypeError
-    from pyspark.sql.pandas.types import to_arrow_type
 
     try:
-        return refusal(to_arrow_type(kind, timezone="UTC"))
+        return refusal(arrow_type(kind))
     except PySparkTypeError:
         return f"it is a {kind.simpleString()}; route by a column of numbers, strings, times or booleans"

@@ -11,6 +11,7 @@ import pyarrow as pa
 from thalweg.joinorder.text import Attribute
 from thalweg.mjoin import CountWindow, TimeWindow
 from thalweg.registry import hint
+from thalweg.spark.arrow_types import arrow_type
 from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.joins.condition import Condition
 from thalweg.spark.joins.text import WINDOW_EXAMPLE, parse_window
@@ -52,9 +53,7 @@ class JoinInput:
     @property
     def arrow_types(self) -> dict[str, pa.DataType]:
         """Arrow's type of each column."""
-        from pyspark.sql.pandas.types import to_arrow_type
-
-        return {name: to_arrow_type(kind, timezone="UTC") for name, kind in self.types.items()}
+        return {name: arrow_type(kind) for name, kind in self.types.items()}
 
 
 def check_inputs(streams: object, windows: object, event_time: object) -> list[JoinInput]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from thalweg.spark.arrow_types import arrow_type
 from thalweg.spark.filters.forms import LookupJoin, PythonForm
 from thalweg.spark.filters.predicates.base import Analysis, Predicate, checked_options, column_names
 from thalweg.spark.filters.predicates.function import function_judge
@@ -57,11 +58,9 @@ class LookupPredicate(Predicate):
 
     def check_types(self, types: Sequence[DataType]) -> None:
         """Refuse columns that cannot be compared with the table's."""
-        from pyspark.sql.pandas.types import to_arrow_type
-
         for column, kind in zip(self.on, types, strict=True):
             check_not_collated(column, kind)
-        self.keys.check([to_arrow_type(kind, timezone="UTC") for kind in types])
+        self.keys.check([arrow_type(kind) for kind in types])
 
     def as_join(self) -> LookupJoin:  # noqa: D102
         return LookupJoin(self)

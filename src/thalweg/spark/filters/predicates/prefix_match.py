@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa  # noqa: F401 - for the doctest
 
+from thalweg.spark.arrow_types import arrow_type
 from thalweg.spark.filters.forms import PythonForm
 from thalweg.spark.filters.predicates.base import Analysis, Predicate, checked_options, column_names
 from thalweg.spark.filters.predicates.function import function_judge
@@ -37,10 +38,8 @@ class PrefixPredicate(Predicate):
 
     def check_types(self, types: Sequence[DataType]) -> None:
         """Refuse a column that is no text."""
-        from pyspark.sql.pandas.types import to_arrow_type
-
         check_not_collated(self.on, types[0])
-        self.prefixes.check(to_arrow_type(types[0]))
+        self.prefixes.check(arrow_type(types[0]))
 
     def in_python(self, analysis: Analysis) -> PythonForm:  # noqa: D102
         make = partial(function_judge, self.name, self.prefixes.matches, "arrow", negate=self.negate)
