@@ -37,6 +37,11 @@ def rungs(page: Page) -> list[str]:
     return page.locator(".rung .name").all_text_contents()
 
 
+def first_rung(page: Page, name: str) -> None:
+    """Wait until a predicate comes first, without `wait_for_function`: the page forbids to evaluate text."""
+    page.locator(".rung:first-child .name", has_text=name).wait_for()
+
+
 def picture(page: Page, name: str) -> None:
     """Keep pictures of the whole page in light and dark."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
@@ -125,7 +130,7 @@ def test_nothing_moves_for_those_who_asked_for_less_motion(page: Page, server: P
     page.locator(".rung").first.wait_for()
     page.evaluate("() => { window.moves = 0; Element.prototype.animate = () => { moves += 1; }; }")
     log.append(samples.where(rows=2000, order=REVERSED))
-    page.wait_for_function("document.querySelector('.rung .name').textContent === 'is new'")
+    first_rung(page, "is new")
     assert page.evaluate("moves") == 0
 
 
@@ -168,7 +173,7 @@ def test_the_keyboard_is_enough(page: Page, server: PageServer) -> None:
     for title in titles[1:]:
         page.keyboard.press("j")
         page.get_by_role("heading", level=1, name=title).wait_for()
-        page.wait_for_function("document.activeElement.getAttribute('aria-current') === 'true'")
+        page.locator(".run[aria-current]:focus").wait_for()
     page.keyboard.press("k")
     page.get_by_role("heading", level=1, name=titles[-2]).wait_for()
     place = next(number for number, title in enumerate(titles) if title.startswith("where"))
@@ -281,17 +286,14 @@ def test_live_queries_of_all_kinds(page: Page, server: PageServer, folder: Path,
             for kind in ("where", "join", "session"):
                 page.locator(".run", has_text=f"{kind}:").first.wait_for()
             show(page, "where")
-            page.wait_for_function("document.querySelectorAll('.rung').length === 2")
-            page.wait_for_function("document.querySelector('.rung .name').textContent === 'last digits'")
-            page.wait_for_function(
-                "name => document.querySelector('.rung .name').textContent === name", arg=name
-            )  # after the drift
+            first_rung(page, "last digits")
+            first_rung(page, name)  # after the drift
             page.locator("#card-switches").get_by_text("drops more per cost than").first.wait_for()
             page.locator("#card-matrix").wait_for()
             picture(page, "live-where")
             show(page, "join")
-            page.wait_for_function("document.querySelectorAll('.edge-text').length >= 2")
-            page.wait_for_function("[...document.querySelectorAll('.bars li')].length > 0")
+            page.locator(".edge-text").nth(1).wait_for()
+            page.locator(".bars span").first.wait_for()
             picture(page, "live-join")
             show(page, "session")
             page.locator("#card-queries").get_by_text("odd 1").wait_for()

@@ -10,7 +10,7 @@ export const cells = {
   wide: true,
   fits: (run) => run.kind === "join" && Boolean(run.values.cells),
   make() {
-    const bars = h("ol", { class: "bars", role: "img" });
+    const bars = h("div", { class: "bars", role: "img" });
     const facts = h("ul", { class: "facts" });
     return {
       element: h("div", { class: "cells" }, bars, facts),
@@ -18,7 +18,7 @@ export const cells = {
         const rows = run.values.cell_rows ?? [];
         const most = Math.max(...rows, 1);
         bars.setAttribute("aria-label", `${rows.length} cells, the fullest with ${format.count(rows.length ? most : 0)} rows`);
-        keyed(bars, rows, (_, place) => String(place), () => h("li"), (bar, count, place) => {
+        keyed(bars, rows, (_, place) => String(place), () => h("span"), (bar, count, place) => {
           bar.style.height = `${Math.max((100 * count) / most, 2)}%`;
           bar.title = `cell ${place}: ${format.count(count)} rows`;
         });
