@@ -49,6 +49,19 @@ def pages_with(language: str) -> list[Path]:
 
 
 @pytest.fixture
+def own_folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Relative paths, of Python and of Spark, begin at a folder of the test."""
+    monkeypatch.chdir(tmp_path)
+    session: Any = spark  # the JVM keeps the folder that it was started in, and has no public way to change it
+    hadoop = session._jvm.org.apache.hadoop.fs  # noqa: SLF001
+    files = hadoop.FileSystem.get(session._jsc.hadoopConfiguration())  # noqa: SLF001
+    before = files.getWorkingDirectory()
+    files.setWorkingDirectory(hadoop.Path(str(tmp_path)))
+    yield
+    files.setWorkingDirectory(before)
+
+
+@pytest.fixture
 def settings_of_spark(spark: SparkSession) -> Iterator[SparkSession]:
     """The session, whose settings and queries do not outlive the test."""
     before = {name: spark.conf.get(name, None) for name in SETTINGS}
@@ -63,9 +76,8 @@ def settings_of_spark(spark: SparkSession) -> Iterator[SparkSession]:
 
 
 @pytest.mark.parametrize("page", [page for page in pages_with("python") if named(page) not in RUN_ELSEWHERE], ids=named)
-@pytest.mark.usefixtures("settings_of_spark")
-def test_code_runs(page_names: dict[str, Any], page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("own_folder", "settings_of_spark")
+def test_code_runs(page_names: dict[str, Any], page: Path) -> None:
     names = page_names | {"__name__": "__main__"}
     for line, code in blocks(page, "python"):
         exec(compile("\n" * (line - 1) + code, str(page), "exec"), names)  # noqa: S102 - the code of our own pages
