@@ -25,6 +25,7 @@ RUN_ELSEWHERE = {  # pages whose code needs a broker, or a server that stays up;
     "docs/dashboard.md": "tests/dashboard",
 }
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+CHECKPOINT = re.compile(r'"(checkpoints?(?:/[^"]*)?)"')
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
 SETTINGS = (
     "spark.sql.streaming.stateStore.providerClass",
@@ -77,9 +78,11 @@ def settings_of_spark(spark: SparkSession) -> Iterator[SparkSession]:
 
 @pytest.mark.parametrize("page", [page for page in pages_with("python") if named(page) not in RUN_ELSEWHERE], ids=named)
 @pytest.mark.usefixtures("own_folder", "settings_of_spark")
-def test_code_runs(page_names: dict[str, Any], page: Path) -> None:
+def test_code_runs(page_names: dict[str, Any], page: Path, tmp_path: Path) -> None:
     names = page_names | {"__name__": "__main__"}
     for line, code in blocks(page, "python"):
+        # Checkpoints of Spark begin at the folder in which the JVM was started, whatever is set.
+        code = CHECKPOINT.sub(rf'"{tmp_path}/\1"', code)  # noqa: PLW2901
         exec(compile("\n" * (line - 1) + code, str(page), "exec"), names)  # noqa: S102 - the code of our own pages
 
 
