@@ -7,13 +7,14 @@ import pytest
 import thalweg
 from thalweg_lab.figures import (
     BEGIN,
+    END,
     Figure,
     bars,
     chart,
     demo_report,
     figures_of,
     join_graph,
-    measured_table,
+    measured_part,
     releases_behind,
     with_table,
 )
@@ -44,14 +45,17 @@ def test_every_picture_of_a_page_is_a_figure_with_a_command() -> None:
             assert (page.parent / target).resolve() in known, f"{page.name}: {target} is not in docs/figures.toml"
 
 
-def test_the_table_of_the_readme_is_the_measured_one() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert BEGIN in readme
-    assert with_table(readme, measured_table(demo_report(DOCS))) == readme
-
-
-def test_the_picture_is_the_measured_one() -> None:
-    assert (DOCS / "figures" / "demo.svg").read_text(encoding="utf-8") == bars(demo_report(DOCS))
+@pytest.mark.parametrize(
+    ("page", "picture"), [("README.md", "docs/figures/demo.svg"), ("docs/index.md", "figures/demo.svg")]
+)
+def test_pages_have_the_measured_figures_and_no_others(page: str, picture: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    is_measured = (DOCS / "figures" / "demo.json").is_file()
+    if is_measured:
+        assert with_table(text, measured_part(demo_report(DOCS), picture)) == text
+        assert (DOCS / "figures" / "demo.svg").read_text(encoding="utf-8") == bars(demo_report(DOCS))
+    else:
+        assert f"{BEGIN}\n{END}" in text
 
 
 def test_pictures_are_drawn_by_the_code() -> None:

@@ -25,6 +25,7 @@ RUN_ELSEWHERE = {  # pages whose code needs a broker, or a server that stays up;
     "docs/dashboard.md": "tests/dashboard",
 }
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+CHECKPOINT = re.compile(r'"(checkpoints?(?:/[^"]*)?)"')
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
 SETTINGS = (
     "spark.sql.streaming.stateStore.providerClass",
@@ -49,6 +50,19 @@ def pages_with(language: str) -> list[Path]:
 
 
 @pytest.fixture
+def own_folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Relative paths, of Python and of Spark, begin at a folder of the test."""
+    monkeypatch.chdir(tmp_path)
+    session: Any = spark  # the JVM keeps the folder that it was started in, and has no public way to change it
+    hadoop = session._jvm.org.apache.hadoop.fs  # noqa: SLF001
+    files = hadoop.FileSystem.get(session._jsc.hadoopConfiguration())  # noqa: SLF001
+    before = files.getWorkingDirectory()
+    files.setWorkingDirectory(hadoop.Path(str(tmp_path)))
+    yield
+    files.setWorkingDirectory(before)
+
+
+@pytest.fixture
 def settings_of_spark(spark: SparkSession) -> Iterator[SparkSession]:
     """The session, whose settings and queries do not outlive the test."""
     before = {name: spark.conf.get(name, None) for name in SETTINGS}
@@ -63,11 +77,12 @@ def settings_of_spark(spark: SparkSession) -> Iterator[SparkSession]:
 
 
 @pytest.mark.parametrize("page", [page for page in pages_with("python") if named(page) not in RUN_ELSEWHERE], ids=named)
-@pytest.mark.usefixtures("settings_of_spark")
-def test_code_runs(page_names: dict[str, Any], page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("own_folder", "settings_of_spark")
+def test_code_runs(page_names: dict[str, Any], page: Path, tmp_path: Path) -> None:
     names = page_names | {"__name__": "__main__"}
     for line, code in blocks(page, "python"):
+        # Checkpoints of Spark begin at the folder in which the JVM was started, whatever is set.
+        code = CHECKPOINT.sub(rf'"{tmp_path}/\1"', code)  # noqa: PLW2901
         exec(compile("\n" * (line - 1) + code, str(page), "exec"), names)  # noqa: S102 - the code of our own pages
 
 

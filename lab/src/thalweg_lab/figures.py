@@ -74,6 +74,13 @@ def measured_table(report: Report) -> str:
     return "\n".join(lines)
 
 
+def measured_part(report: Report, picture: str) -> str:
+    """The part of a page that was measured: the picture, by its path, and the table."""
+    return (
+        f"![Thalweg beside plain Spark, in the three acts of the demonstration]({picture})\n\n{measured_table(report)}"
+    )
+
+
 def with_table(readme: str, table: str) -> str:
     r"""A text in which the table between the marks is replaced.
 
@@ -91,12 +98,13 @@ def with_table(readme: str, table: str) -> str:
 
 def draw_all(docs: Path, readme: Path) -> list[Path]:
     """Draw the figures that are not those of experiments, and write the table of the README; returns the files."""
-    report = demo_report(docs)
+    report, landing = demo_report(docs), docs / "index.md"
     drawn = {
         docs / "figures" / "demo.svg": bars(report),
         docs / "figures" / "join-graph.svg": join_graph(),
         docs / "figures" / "chart.svg": chart(),
-        readme: with_table(readme.read_text(encoding="utf-8"), measured_table(report)),
+        readme: with_table(readme.read_text(encoding="utf-8"), measured_part(report, "docs/figures/demo.svg")),
+        landing: with_table(landing.read_text(encoding="utf-8"), measured_part(report, "figures/demo.svg")),
     }
     for path, content in drawn.items():
         write_atomically(path, content)

@@ -32,6 +32,7 @@ LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 UNAVOIDABLE = (
     b"WARNING: Using incubator modules: jdk.incubator.vector",
     b"Streaming TransformWithStateInPandas Python worker",
+    b"Starting Streaming TransformWithStateInPandas Python worker",
 )
 
 CONNECT_PORT = 15002
