@@ -4,6 +4,7 @@ import signal
 import socket
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -18,7 +19,14 @@ from thalweg.dashboard.start import PORT, NoServerError, PageServer, dashboard
 def test_the_command_serves_until_it_is_interrupted(folder: Path) -> None:
     script = "from thalweg.cli import main; main()"
     command = [sys.executable, "-c", script, "dashboard", "--port", "0", "--folder", str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell that runs the tests in the background lets them ignore interrupts, and so their children.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no thread is forked away
+    ) as server:
         assert server.stdout is not None
         assert server.stderr is not None
         url = server.stdout.readline().strip()
