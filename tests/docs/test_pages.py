@@ -76,6 +76,7 @@ def settings_of_spark(spark: SparkSession) -> Iterator[SparkSession]:
             spark.conf.set(name, value)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", [page for page in pages_with("python") if named(page) not in RUN_ELSEWHERE], ids=named)
 @pytest.mark.usefixtures("own_folder", "settings_of_spark")
 def test_code_runs(page_names: dict[str, Any], page: Path, tmp_path: Path) -> None:

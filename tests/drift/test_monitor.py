@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thalweg.drift import BCS, Detector, Monitor, estimate
+from thalweg.drift import BCS, GLR, Detector, Monitor, estimate
 from thalweg.drift.detector import Alarm
 from thalweg.ordering import MatrixView
 from thalweg.ordering.types import Floats
@@ -113,3 +113,13 @@ def test_arguments_that_a_kernel_cannot_take_are_refused(
 def test_an_order_names_each_filter_once() -> None:
     with pytest.raises(ValueError, match="each of the filters"):
         Monitor([0, 7], BCS())
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_costs_that_change_beyond_measure(factor: float) -> None:
+    monitor = Monitor([0, 1], GLR())
+    shifts = []
+    for tuples, seconds in ((4000, 1e-4), (8000, 1e-4 * factor)):
+        shifts += monitor.update(np.ones(tuples, np.int64), np.full((tuples, 2), [seconds, 1e-5]))
+    assert {(shift.kind, shift.filter) for shift in shifts} == {("cost", 0)}
+    assert all((shift.after > shift.before) == (factor > 1) and shift.after > 0 for shift in shifts)

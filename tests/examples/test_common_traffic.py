@@ -34,6 +34,7 @@ def example(spark: SparkSession) -> Iterator[ModuleType]:
     spark.conf.set(PROVIDER, before)
 
 
+@pytest.mark.thorough
 def test_the_traffic_at_the_end(spark: SparkSession, example: ModuleType, tmp_path: Path) -> None:
     example.write_reports(tmp_path, MINUTES)
     totals, traffic = example.run(spark, tmp_path, MINUTES // 2)

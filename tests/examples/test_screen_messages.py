@@ -42,6 +42,7 @@ def test_the_batch(spark: SparkSession, example: ModuleType) -> None:
     assert "looks_suspicious" in str(tw.explain(flagged))
 
 
+@pytest.mark.thorough
 def test_the_stream(spark: SparkSession, example: ModuleType, tmp_path: Path) -> None:
     query = example.screen_stream(spark, str(tmp_path), rows=500, batches=4)
     assert query.awaitTermination(120)

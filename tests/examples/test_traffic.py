@@ -60,6 +60,7 @@ def loaded(file: Path) -> ModuleType:
     return module
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("spark")
 def test_two_of_the_queries_as_duckdb_answers_them(folder: Path) -> None:
     said = io.StringIO()

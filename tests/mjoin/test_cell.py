@@ -15,6 +15,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -337,6 +338,7 @@ def test_results_are_those_of_sql(scenario: Scenario) -> None:
     check(scenario)
 
 
+@pytest.mark.thorough
 @given(scenarios(output="changelog"))
 @settings(max_examples=40)
 def test_a_changelog_sums_to_the_current_join_after_every_step(scenario: Scenario) -> None:
@@ -349,6 +351,7 @@ def test_windows_by_count(scenario: Scenario) -> None:
     check(scenario)
 
 
+@pytest.mark.thorough
 @given(scenarios(by_count=True, output="changelog"))
 @settings(max_examples=30)
 def test_a_changelog_of_windows_by_count(scenario: Scenario) -> None:

@@ -8,6 +8,7 @@ import sys
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -87,6 +88,7 @@ def answers(mode: str) -> list[object]:
     return found
 
 
+@pytest.mark.thorough
 def test_numpy_and_compiled_kernels_agree() -> None:
     plain, compiled = answers("plain"), answers("compiled")
     assert plain[:2] == [False, False]  # a short-lived worker never even imports Numba

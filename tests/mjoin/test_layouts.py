@@ -134,6 +134,7 @@ def rows_of(results: list[pa.RecordBatch]) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(row.values()) for batch in results for row in batch.to_pylist())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("output", ["append", "changelog"])
 @pytest.mark.parametrize("graph", GRAPHS)
 @settings(max_examples=12)

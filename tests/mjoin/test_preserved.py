@@ -69,6 +69,7 @@ def preserving(draw: st.DrawFn) -> Scenario:
     return replace(scenario, query=query)
 
 
+@pytest.mark.thorough
 @settings(max_examples=60)
 @given(scenario=preserving())
 def test_as_sql_says_after_each_step(scenario: Scenario) -> None:

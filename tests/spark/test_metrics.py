@@ -53,6 +53,7 @@ def test_every_micro_batch_is_told(spark: SparkSession, source: DataFrame, tmp_p
     assert metrics.latest[str(query.id)]["wheres"][0]["rows"] == 10 * BATCHES
 
 
+@pytest.mark.thorough
 def test_an_error_of_the_function_is_told(
     spark: SparkSession, source: DataFrame, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -194,7 +194,9 @@ class Monitor:
         entry = alarm.series - segment.rows.size
         if entry >= 0:
             reference = float(segment.reference[entry])
-            before, after = (reference * x / (1 - x) for x in (alarm.before, alarm.after))
+            least = 0.5 / (self.detector.k + 1)  # as for shares of tuples: a detector of counts may tell of 0 or 1
+            shares = (min(max(share, least), 1 - least) for share in (alarm.before, alarm.after))
+            before, after = (reference * share / (1 - share) for share in shares)
             if max(before, after) < COST_RATIO * min(before, after):
                 return None
             return Shift("cost", entry, (), self.seen - back, back, before, after, alarm.strength)

@@ -382,6 +382,7 @@ def test_everyday_conditions_are_safe(spark: SparkSession, edges: DataFrame) -> 
             assert raising(edges, EVERYDAY) == []
 
 
+@pytest.mark.thorough
 def test_conditions_that_raise_are_not_safe(spark: SparkSession, edges: DataFrame) -> None:
     with setting(spark, "spark.sql.ansi.enabled", "true"):
         found = analysed(edges, RAISES)
@@ -399,6 +400,7 @@ def test_old_calendars_overflow(spark: SparkSession, edges: DataFrame) -> None:
         assert analysed(edges, [everyday]) == [(everyday, True)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ansi", ["true", "false"])
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=3)

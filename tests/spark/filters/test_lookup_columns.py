@@ -43,6 +43,7 @@ def frame_of(spark: SparkSession, rows: list[tuple[Any, ...]]) -> DataFrame:
     return spark.createDataFrame(data, "id long, a long, s string").repartition(2)
 
 
+@pytest.mark.thorough
 @on_spark
 @given(
     rows=st.lists(
@@ -120,6 +121,7 @@ def test_what_cannot_be_right_is_refused(spark: SparkSession) -> None:
         tw.lookup(pa.table({"id": [1, 1], "b": [1, 2]}), on="id", columns=["b"])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("route_by", [None, "a"])
 def test_streams_bring_columns_too(spark: SparkSession, tmp_path: Path, route_by: str | None) -> None:
     for number in range(2):

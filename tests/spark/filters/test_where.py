@@ -192,6 +192,7 @@ def value_frame(spark: SparkSession, values: list[int]) -> DataFrame:
     return spark.createDataFrame(rows, "id long, value long, a long").repartition(2)
 
 
+@pytest.mark.thorough
 @on_spark
 @given(
     values=st.lists(st.integers(0, 63), min_size=1, max_size=60),
@@ -224,6 +225,7 @@ def test_errors_do_not_depend_on_the_order(
     assert named & {values[row] for row in failing}
 
 
+@pytest.mark.thorough
 @on_spark
 @given(values=st.lists(st.integers(0, 63), min_size=1, max_size=60), kinds=KINDS, order=st.permutations(range(3)))
 def test_a_lookup_rejects_before_anything_raises(
@@ -261,6 +263,7 @@ def test_quarantined_rows_have_a_reason(spark: SparkSession, tmp_path: Path, kin
         assert "row " in row["reason"] or "Spark could not evaluate" in row["reason"]
 
 
+@pytest.mark.thorough
 def test_what_raises_in_two_conditions_is_still_caught(spark: SparkSession) -> None:
     """Spark evaluates what two conditions have in common ahead of both."""
     rows = [(0, "1", 1), (1, "x", 5), (2, "7", 1), (3, "12", 5)]

@@ -113,6 +113,7 @@ def train(folder: Path, *names: str) -> None:
     (folder / f"before{SUFFIX}").write_bytes(learned.to_bytes())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", KINDS)
 def test_classes_of_every_type_change_no_answer(frame: DataFrame, tmp_path: Path, name: str) -> None:
     train(tmp_path, name)
@@ -215,6 +216,7 @@ def test_branches_are_not_made_where_they_save_nothing(frame: DataFrame) -> None
     assert kept.count() == frame.where("side < 3").count()
 
 
+@pytest.mark.thorough
 def test_errors_do_not_depend_on_branches(frame: DataFrame) -> None:
     raising = [
         f"case when side = 3 and id % 100 = {side} then raise_error('row ' || id) else s rlike '^.*e-[^{side}]$' end"
@@ -229,6 +231,7 @@ def test_errors_do_not_depend_on_branches(frame: DataFrame) -> None:
             ids(tw.where(frame, *raising, route_by=route_by, sample=True))
 
 
+@pytest.mark.thorough
 def test_a_driven_stream_branches_and_goes_on_so_after_a_restart(
     spark: SparkSession, frame: DataFrame, tmp_path: Path
 ) -> None:

@@ -42,6 +42,7 @@ def test_windows_of_results_are_counted_in_append_mode(
     assert Counter(map(tuple, found)) == Counter(expected)
 
 
+@pytest.mark.thorough
 def test_a_join_follows_a_join(rocks: SparkSession, tmp_path: Path) -> None:
     batches = made_with_an_end("ABC")
     write(batches, tmp_path)

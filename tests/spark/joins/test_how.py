@@ -63,6 +63,7 @@ def test_batch_jobs(rocks: SparkSession, names: str, how: str) -> None:
     assert Counter(row for row in map(tuple, found) if AT_THE_END not in row) == expected
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("names", "how"), [("AB", "full"), ("ABC", "left_outer"), ("AB", "semi"), ("AB", "anti")])
 def test_streams(rocks: SparkSession, tmp_path: Path, names: str, how: str) -> None:
     """And Spark counts the results by time, in append mode: none of them is late."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.spark.joins.harness import BATCH_SECONDS, SECOND, made, run, stream, write
@@ -56,6 +57,7 @@ def test_the_watermark_is_that_of_some_stream_which_is_not_idle(rows: list[tuple
         assert RULE.watermark(times) == max(min(of_streams.values()) // 1000, 0)
 
 
+@pytest.mark.thorough
 def test_rows_expire_though_a_stream_is_idle(rocks: SparkSession, tmp_path: Path) -> None:
     """B sends rows in the first micro-batch only, and some of the same time in the last: these are late."""
     batches = made("AB", 5, 30)

@@ -120,6 +120,7 @@ def test_late_rows_are_counted_once_and_kept_aside(rocks: SparkSession, tmp_path
     assert Counter(row["v"] for row in kept.collect()) == Counter(late["v"].to_pylist()[1:])
 
 
+@pytest.mark.thorough
 def test_a_static_table_and_a_restart(rocks: SparkSession, tmp_path: Path) -> None:
     batches = made("AB", 4, 40)
     table = made("T", 1, 12, seed=5)["T"][0]
@@ -183,6 +184,7 @@ def test_batch_jobs(rocks: SparkSession, on: str, cells: int) -> None:
     assert tw.explain(joined).to_dict()["joins"][0]["results"] == expected.total()
 
 
+@pytest.mark.thorough
 def test_windows_by_count_wait_for_the_watermark(rocks: SparkSession, tmp_path: Path) -> None:
     batches = made("AB", 3, 30)
     write(batches, tmp_path)
@@ -203,6 +205,7 @@ def test_windows_by_count_wait_for_the_watermark(rocks: SparkSession, tmp_path: 
     assert given(rows, "AB") == given(expected, "AB")
 
 
+@pytest.mark.thorough
 def test_keys_of_all_types_match_as_in_spark(rocks: SparkSession) -> None:
     left = rocks.sql(
         "SELECT * FROM VALUES (1, double('NaN'), 'a', DATE'2020-01-01', X'01', 1.5BD, true), "
@@ -335,6 +338,7 @@ def test_errors_of_streams_say_what_to_write(spark: SparkSession) -> None:
         tw.explain(table)
 
 
+@pytest.mark.thorough
 def test_columns_with_any_names(rocks: SparkSession, tmp_path: Path) -> None:
     """As in the logs of Zeek; and with a backtick, a dot in the event time, and other cases than the columns have."""
     names = {"k": "id.orig_h", "l": "a`b", "m": "select", "v": "v", "ts": "conn.ts"}
@@ -362,6 +366,7 @@ def test_columns_with_any_names(rocks: SparkSession, tmp_path: Path) -> None:
     assert given(rows, "AB") == expected
 
 
+@pytest.mark.thorough
 def test_all_of_sql_between_streams_and_expressions_as_keys(rocks: SparkSession, tmp_path: Path) -> None:
     batches = made("ABC", 2, 40)
     write(batches, tmp_path)
@@ -456,6 +461,7 @@ def check_any_query(spark: SparkSession, folder: Path, seed: int) -> None:
     assert min(found.values(), default=0) >= 0, about
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", [1, 2])
 def test_any_query(rocks: SparkSession, tmp_path: Path, seed: int) -> None:
     check_any_query(rocks, tmp_path, seed)
@@ -470,6 +476,7 @@ def test_any_query_for_a_while(rocks: SparkSession, tmp_path: Path) -> None:
         check_any_query(rocks, tmp_path / str(seed), seed)
 
 
+@pytest.mark.thorough
 def test_structs_with_any_names_of_fields(spark: SparkSession) -> None:
     rows = spark.createDataFrame([(1, 0)], "k int, t int").selectExpr(
         "k", "timestamp_seconds(t) AS ts", "named_struct('a b', k, 'c:d', 'x') AS `odd name`"

@@ -76,6 +76,7 @@ def run(spark: SparkSession, folder: Path, state: Path | None) -> dict[str, Any]
     return about | {"text": str(tw.explain(query))}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("keeps_folder", [True, False])
 def test_a_key_that_most_rows_have(rocks: SparkSession, tmp_path: Path, *, keeps_folder: bool) -> None:
     state = tmp_path / "state" if keeps_folder else None

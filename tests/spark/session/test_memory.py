@@ -78,6 +78,7 @@ def test_jobs_keep_to_the_cap_and_lose_no_round(rounds: list[list[int]], cap: in
     assert len(jobs_under(None, endings, PANES, {"A": 10.0}).endings) == (1 if endings else 0)
 
 
+@pytest.mark.thorough
 def test_queries_under_a_cap_are_computed_in_turns(spark: SparkSession, tmp_path: Path) -> None:
     """Each is served in every micro-batch, in jobs that keep to the cap, with the results of a session without one."""
     rows = [(number % 4, number, "a", number * SECOND // 4) for number in range(40)]

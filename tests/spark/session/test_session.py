@@ -52,6 +52,7 @@ def wait_for(ready: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.thorough
 def test_restarts_with_other_queries(spark: SparkSession, tmp_path: Path) -> None:
     """The same queries go on, new ones begin with unseen rounds, and removed ones are gone."""
     driver = Driver(spark, tmp_path)
@@ -77,6 +78,7 @@ def test_restarts_with_other_queries(spark: SparkSession, tmp_path: Path) -> Non
     assert rows_in_memory(added) == expected(count, BATCHES, [Episode(2, len(BATCHES))])
 
 
+@pytest.mark.thorough
 def test_a_stop_fails_no_query(spark: SparkSession, tmp_path: Path) -> None:
     """The micro-batch that is cut off is run again."""
     waits, goes = tmp_path / "waits", tmp_path / "goes"

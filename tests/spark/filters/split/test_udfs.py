@@ -88,6 +88,7 @@ def test_udfs_of_every_kind_run_in_the_fused_pass(frame: DataFrame) -> None:
             assert "Python" in {line["runs_in"] for line in explained(kept)["predicates"]}, kind
 
 
+@pytest.mark.thorough
 def test_comparisons_with_constants(spark: SparkSession, frame: DataFrame) -> None:
     f = spark_functions()
 
@@ -150,6 +151,7 @@ def test_series_are_those_that_spark_hands_to_a_pandas_udf(spark: SparkSession) 
         spark.conf.unset("spark.sql.session.timeZone")
 
 
+@pytest.mark.thorough
 def test_arguments_are_columns_or_expressions_that_cannot_raise(frame: DataFrame) -> None:
     f = spark_functions()
 
@@ -173,6 +175,7 @@ def test_arguments_are_columns_or_expressions_that_cannot_raise(frame: DataFrame
     assert "reads a column that is not in the DataFrame" in str(tw.explain(kept))
 
 
+@pytest.mark.thorough
 def test_arguments_with_the_same_text_are_told_apart(frame: DataFrame) -> None:
     f = spark_functions()
     less = f.udf(lambda x, y: x is not None and y is not None and x < y, "boolean")
@@ -190,6 +193,7 @@ def test_arguments_with_the_same_text_are_told_apart(frame: DataFrame) -> None:
         assert rows(kept) == rows(frame_of_both.where(condition)) != []
 
 
+@pytest.mark.thorough
 def test_a_udf_that_stays_in_spark_says_why(spark: SparkSession, frame: DataFrame) -> None:
     f = spark_functions()
 
