@@ -14,6 +14,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from thalweg.spark import runs
 from thalweg.spark.explain import explanation_of
 from thalweg.spark.plan_text import keys_in_plan
+from thalweg.spark.session.failures import STOPPED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -125,7 +126,8 @@ class Metrics(StreamingQueryListener):
     def _end(self, query: str, error: str | None) -> None:
         found = self._runs.pop(query, None)
         if found and self._ended is not None:
-            self._ended(explanation_of(found).to_dict(), error)
+            was_stopped = error is not None and STOPPED in error  # by the user: Spark calls it an error
+            self._ended(explanation_of(found).to_dict(), None if was_stopped else error)
 
     def _find(self, query: str) -> list[runs.Run]:
         """The runs of a query; its plan is looked through until they are found."""

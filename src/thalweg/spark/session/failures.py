@@ -10,6 +10,7 @@ INTERRUPTIONS = (  # what Spark says when a streaming query or Spark itself is s
     "SparkContext was shut down",
     "stopped SparkContext",
 )
+STOPPED = "the session was stopped within a micro-batch, which will be run again"
 
 
 def reason(error: Exception) -> str:
@@ -26,4 +27,4 @@ def refuse_interruption(error: Exception) -> None:
     In few words, which Spark looks through for the reason with a regular expression.
     """
     if any(sign in str(error) for sign in INTERRUPTIONS):
-        raise InterruptedError("the session was stopped within a micro-batch, which will be run again") from None
+        raise InterruptedError(STOPPED) from None
