@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from thalweg.drift import BCS, GLR, Detector, Monitor, estimate
 from thalweg.drift.detector import Alarm
+from thalweg.drift.monitor import Shift
 from thalweg.ordering import MatrixView
 from thalweg.ordering.types import Floats
 
@@ -118,7 +119,7 @@ def test_an_order_names_each_filter_once() -> None:
 @pytest.mark.parametrize("factor", [1e-6, 1e6])
 def test_costs_that_change_beyond_measure(factor: float) -> None:
     monitor = Monitor([0, 1], GLR())
-    shifts = []
+    shifts: list[Shift] = []
     for tuples, seconds in ((4000, 1e-4), (8000, 1e-4 * factor)):
         shifts += monitor.update(np.ones(tuples, np.int64), np.full((tuples, 2), [seconds, 1e-5]))
     assert {(shift.kind, shift.filter) for shift in shifts} == {("cost", 0)}
