@@ -41,14 +41,14 @@ DAEMON = Path(__file__).parent / "tests" / "python_daemon" / "preloaded_daemon.p
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that use Spark or start their own, the tests of joins and of their cells, and those of the lab."""
+    """Mark the tests that use Spark or start their own, the tests of joins, of their cells and orders, and of the lab."""
     for item in items:
         place = item.path.relative_to(Path(__file__).parent)
         if place.parts[0] == "lab":
             item.add_marker(pytest.mark.lab)
         if any(place.is_relative_to(folder) for folder in JOINS):
             item.add_marker(pytest.mark.joins)
-        if place.is_relative_to("tests/mjoin"):
+        if any(place.is_relative_to(folder) for folder in ("tests/mjoin", "tests/joinorder")):
             item.add_marker(pytest.mark.mjoin)
         fixtures = getattr(item, "fixturenames", ())
         if "spark" in fixtures or "environment" in fixtures:

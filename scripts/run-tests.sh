@@ -1,8 +1,8 @@
 #!/bin/sh
 # run-tests.sh PYTHON MARKS [ARGUMENT...]: the tests that an expression of pytest's marks selects, in two processes at a
 # time, which keep two cores busy and take about as long as each other: one runs the tests on Spark but those of joins, and
-# those of the cells of joins; the other runs those of joins and the other tests without Spark. Which process runs a test, and after which others, never changes. The output of the second comes
-# when the first is done. Arguments go to both processes of pytest. Fails if one of them fails, or if neither found a test.
+# those of the cells and orders of joins; the other runs those of joins and the other tests without Spark. Which process
+# runs a test, and after which others, never changes. The output of the second comes when the first is done. Arguments go to both processes of pytest. Fails if one of them fails, or if neither found a test.
 set -u
 
 python=$1
