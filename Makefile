@@ -46,15 +46,15 @@ demo: setup java ## See Thalweg beside plain Spark, in three acts of less than t
 
 .PHONY: test
 test: setup java ## Run the tests: units, properties, doctests, Spark
-	@sh scripts/run-tests.sh $(BIN)/python "not lab and not thorough and $(QUICK)" $(PYTEST_ARGS)
+	@sh scripts/run-tests.sh $(BIN)/python "not thorough and $(QUICK)" src tests $(PYTEST_ARGS)
 
 .PHONY: test-thorough
 test-thorough: setup java ## Run the tests that try the same in more ways, and take seconds each; CI runs them
-	@sh scripts/run-tests.sh $(BIN)/python "not lab and thorough and $(QUICK)" $(PYTEST_ARGS)
+	@sh scripts/run-tests.sh $(BIN)/python "thorough and $(QUICK)" src tests $(PYTEST_ARGS)
 
 .PHONY: test-lab
 test-lab: setup java ## Run the tests of the lab: experiments, benchmarks and the demonstration
-	@sh scripts/run-tests.sh $(BIN)/python "lab and $(QUICK)" $(PYTEST_ARGS)
+	@sh scripts/run-tests.sh $(BIN)/python "$(QUICK)" lab $(PYTEST_ARGS)
 
 .PHONY: test-browser
 test-browser: setup java ## Open the live page in a browser, with queries on Spark; pictures go to build/screenshots

@@ -41,7 +41,7 @@ DAEMON = Path(__file__).parent / "tests" / "python_daemon" / "preloaded_daemon.p
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that use Spark or start their own, the tests of joins, of their cells and orders, and of the lab."""
+    """Mark the tests that use Spark or start their own, those of joins, of their cells and orders, and the lab's."""
     for item in items:
         place = item.path.relative_to(Path(__file__).parent)
         if place.parts[0] == "lab":
