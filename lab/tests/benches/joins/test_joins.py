@@ -113,7 +113,8 @@ def test_every_scenario_is_there() -> None:
         "ablation",
         "skew",
         "overload",
-        "profile",
+        "micro-batch",
+        "kills",
         "peers",
     )
     assert {module.NAME for module in (common_key, chain, amplifying)} < set(joins.SCENARIOS)
