@@ -102,8 +102,8 @@ def samples_of(history: RunHistory, now: float) -> Iterator[Sample]:
 
 def _of_filters(run: str, values: Mapping[str, Any]) -> Iterator[Sample]:
     yield "thalweg_evaluations", (run, "where"), evaluations_of(values)
-    for order, key in (("now", "now"), ("as_written", "as_written"), ("optimal", "optimal")):
-        known = [cost[key] for cost in values.get("costs") or () if cost.get(key) is not None]
+    for order in ("now", "as_written", "optimal"):
+        known = [cost[order] for cost in values.get("costs") or () if cost.get(order) is not None]
         yield "thalweg_row_cost_seconds", (run, order), sum(known) if known else None
     predicates = values.get("predicates") or ()
     for place, (name, predicate) in enumerate(_distinct(predicates), 1):

@@ -93,12 +93,8 @@ class Window:
         long = sum(column.nbytes for chunk in self._chunks for column in chunk.columns.values())
         return sum(ring.nbytes for ring in rings) + sum(index.bytes for index in indexes) + int(long)
 
-    def matchable(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows that can match anything: no key is NULL, and equal columns of the input itself are equal."""
-        return self.divide(rows)[0]
-
     def divide(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
-        """The rows that can match anything, and the others."""
+        """The rows that can match anything, and the others: a key is NULL, or columns that must be equal are not."""
         others = []
         for columns in self.query.key_columns[self.input.name].values():
             for column in columns:

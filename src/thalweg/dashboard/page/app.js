@@ -225,9 +225,11 @@ function readTheme() {
   }
 }
 
+const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
+
 function setTheme(theme) {
-  if (theme === "system") document.documentElement.removeAttribute("data-theme");
-  else document.documentElement.dataset.theme = theme;
+  const system = systemIsDark.matches ? "dark" : "light";
+  document.documentElement.dataset.theme = theme === "system" ? system : theme;
   setText(document.getElementById("theme"), `Theme: ${theme}`);
   try {
     localStorage.setItem("thalweg-theme", theme);
@@ -242,7 +244,7 @@ function nextTheme() {
 }
 
 document.getElementById("theme").addEventListener("click", nextTheme);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => document.dispatchEvent(new Event("theme")));
+systemIsDark.addEventListener("change", () => setTheme(readTheme()));
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
   if (event.key === "j") step(1);
