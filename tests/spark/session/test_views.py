@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.spark.session.harness import SECOND, Batch, Driver, with_end
 
+from thalweg.spark.plan_text import plan_text
 from thalweg.spark.session import results
-from thalweg.spark.session.branches import written_files
-from thalweg.spark.session.views import LARGEST_PARTITION
+from thalweg.spark.session.branches import Ending, written_files
+from thalweg.spark.session.lower import Catalog
+from thalweg.spark.session.views import LARGEST_PARTITION, RowViews
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -21,9 +24,11 @@ def test_small_rounds_of_several_files_are_computed_without_an_exchange(
 ) -> None:
     plans: list[str] = []
 
-    def explained(*arguments: Any, **options: Any) -> DataFrame:
-        frame = written_files(*arguments, **options)
-        plans.append(frame._jdf.queryExecution().executedPlan().toString())  # type: ignore[operator]
+    def explained(
+        branches: Sequence[Sequence[Ending]], views: RowViews, catalog: Catalog, folder: str, *, in_one_task: bool
+    ) -> DataFrame:
+        frame = written_files(branches, views, catalog, folder, in_one_task=in_one_task)
+        plans.append(plan_text(frame, "simple"))
         return frame
 
     monkeypatch.setattr(results, "written_files", explained)
