@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -45,6 +46,11 @@ class Service:
         return None if number is None else number % 2 == 0
 
 
+def without_line(reason: str) -> str:
+    """A reason without the line of this file in which the error was raised."""
+    return re.sub(r" \(line \d+ of test_judge.py\)", "", reason)
+
+
 def judge_of(function: Any, **options: Any) -> WaitingJudge:  # noqa: ANN401
     return WaitingJudge("even", function, Waiting(**options), [0], folder=tempfile.mkdtemp(), signature="even")
 
@@ -87,7 +93,7 @@ def test_a_call_for_a_batch_fails_for_all_its_rows_and_has_to_answer_for_each() 
 
     verdict = judge_of(answers_once, batch=2).judge(View([pa.array([1, 2, 9, 3])]))
     assert not verdict.true.any()
-    assert verdict.reasons == {
+    assert {place: without_line(reason) for place, reason in verdict.reasons.items()} == {
         0: "TypeError: with batch= return a list of 2 booleans, one for each row, not [True]",
         1: "TypeError: with batch= return a list of 2 booleans, one for each row, not [True]",
         2: "ConnectionError: busy",
@@ -99,9 +105,12 @@ def test_retries_end_and_say_so() -> None:
     service = Service({2: 1, 4: 9, 6: 9})
     verdict = judge_of(service.is_even, retries=2).judge(View([pa.array([2, 3, 4])]))
     assert verdict.true.tolist() == [True, False, False]
-    assert verdict.reasons == {2: "ConnectionError: busy, in the last of 3 attempts"}
+    assert {place: without_line(reason) for place, reason in verdict.reasons.items()} == {
+        2: "ConnectionError: busy, in the last of 3 attempts"
+    }
     assert service.calls == {2: 2, 3: 1, 4: 3}
-    assert judge_of(service.is_even).judge(View([pa.array([6])])).reasons == {0: "ConnectionError: busy"}
+    (reason,) = judge_of(service.is_even).judge(View([pa.array([6])])).reasons.values()
+    assert without_line(reason) == "ConnectionError: busy"
 
 
 def test_a_call_that_hangs_is_given_up() -> None:
