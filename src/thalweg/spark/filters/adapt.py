@@ -14,12 +14,13 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from thalweg.spark.filters.adapt_connect import OURS, adapt_relations
-from thalweg.spark.filters.catalyst import column_of_expression, is_cheap, runs_python, tree_of
+from thalweg.spark.filters.catalyst import column_of_expression
 from thalweg.spark.filters.frames import is_streaming, schema_of
 from thalweg.spark.filters.harmless import Node
 from thalweg.spark.filters.lower import lower
 from thalweg.spark.filters.query import FilterOptions, ask
 from thalweg.spark.filters.sample_worth import WORTH_ORDERING
+from thalweg.spark.filters.trees import is_cheap, runs_python, tree_of
 from thalweg.spark.filters.where import check_frame, look, record
 from thalweg.spark.jvm import java_class
 

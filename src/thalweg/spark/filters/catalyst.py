@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -13,25 +12,14 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from thalweg.spark.filters.frames import once_a_frame
-from thalweg.spark.filters.harmless import CLOCKS, Node, Prover
+from thalweg.spark.filters.harmless import Node, Prover
 from thalweg.spark.filters.operators import all_of
+from thalweg.spark.filters.trees import columns_in, is_cheap, nodes_in, numbers_in, runs_python, tree_of
 from thalweg.spark.jvm import java_class, java_method
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-# Catalyst's expressions that take nanoseconds, as do casts between numbers; constants Spark evaluates beforehand.
-# fmt: off
-CHEAP = {
-    "Abs", "Add", "Alias", "And", "AttributeReference", "Between", "BitwiseAnd", "BitwiseNot", "BitwiseOr",
-    "BitwiseXor", "CaseWhen", "Coalesce", "CommonExpressionDef", "CommonExpressionRef", "DateAdd", "DateDiff",
-    "DateSub", "Divide", "EqualNull", "EqualNullSafe", "EqualTo", "GetStructField", "GreaterThan",
-    "GreaterThanOrEqual", "If", "In", "IntegralDivide", "IsNaN", "IsNotNull", "IsNull", "LessThan", "LessThanOrEqual",
-    "Multiply", "Not", "NullIf", "NullIfResult", "Nvl", "Nvl2", "Or", "Pmod", "Remainder", "Subtract", "UnaryMinus",
-    "With",
-}
-# fmt: on
-NUMBER = re.compile(r"byte|short|integer|long|float|double|decimal\(.*\)")
 ATTRIBUTE = re.compile(r"(.*)#(\d+)L?(-T\d+ms)?", re.DOTALL)  # as Spark writes it: name, number, type, watermark
 ERROR_LOGGER = "SQLQueryContextLogger"  # PySpark's
 SEPARATOR = "\0"  # occurs in no name
@@ -101,7 +89,7 @@ class CatalystAnalysis:
             cheap=safe and is_cheap(tree),
             deterministic=not runs_python(tree)
             and (self.is_deterministic or self.catalyst.property_of(tree, "deterministic") == "True"),
-            columns=_columns(tree, self.names),
+            columns=columns_in(tree, self.names),
             not_null=() if safe else tuple(dict.fromkeys(_not_null(tree, self.catalyst, self.names))),
         )
 
@@ -138,7 +126,7 @@ class AnalysedCondition:
     @property
     def stands_alone(self) -> bool:
         """Whether the condition reads columns of the DataFrame and nothing else: neither others nor a subquery."""
-        has_subquery = any("plan" in node.fields for node in _nodes(self.tree))
+        has_subquery = any("plan" in node.fields for node in nodes_in(self.tree))
         return not has_subquery and self.analysis.numbers.issuperset(numbers_in(self.tree))
 
 
@@ -265,21 +253,6 @@ def column_of_expression(jvm: Any, expression: Any) -> Column:  # noqa: ANN401 -
     return Column(java_method(jvm, "org.apache.spark.sql.classic.ExpressionUtils", "column")(expression))
 
 
-def tree_of(text: str) -> Node:
-    """The tree that Catalyst wrote as a JSON list, in which every node comes before its children.
-
-    >>> tree_of('[{"class": "a.Not", "num-children": 1}, {"class": "a.Literal", "num-children": 0}]').children[0].kind
-    'Literal'
-    """
-    listed = json.loads(text)
-    trees: list[Node] = []  # of the nodes that follow in the list, the next tree last
-    for number in range(len(listed) - 1, -1, -1):
-        fields = listed[number]
-        children = tuple(trees.pop() for _ in range(fields["num-children"]))
-        trees.append(Node(fields["class"].rpartition(".")[2], fields, children, number))
-    return trees.pop()
-
-
 def _condition_of(plan: Any) -> Any:  # noqa: ANN401 - objects of the JVM
     """The condition of the topmost filter: above it, Spark removes columns that it added for the condition alone."""
     from py4j.protocol import Py4JError
@@ -298,33 +271,6 @@ def _operands(conjunction: Node, count: int) -> list[Node]:
         conjunction, right = conjunction.children
         operands.append(right)
     return [conjunction, *reversed(operands)]
-
-
-def _nodes(tree: Node) -> Iterator[Node]:
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting.extend(reversed(node.children))
-
-
-def is_cheap(tree: Node) -> bool:
-    """Whether an expression takes nanoseconds."""
-    if all(node.kind == "Literal" or node.kind in CLOCKS for node in _nodes(tree) if not node.children):
-        return True
-    return (tree.kind in CHEAP or _is_cheap_cast(tree)) and all(map(is_cheap, tree.children))
-
-
-def _is_cheap_cast(tree: Node) -> bool:
-    """Whether an expression is a cast to a number that reads no text."""
-    if tree.kind != "Cast" or not NUMBER.fullmatch(str(tree.fields["dataType"])):
-        return False
-    return all(node.fields.get("dataType") != "string" for node in _nodes(tree))
-
-
-def runs_python(tree: Node) -> bool:
-    """Whether an expression calls a Python UDF."""
-    return any("PythonUDF" in node.kind for node in _nodes(tree))
 
 
 @once_a_frame
@@ -370,16 +316,3 @@ def _is_null_intolerant(tree: Node, catalyst: Catalyst) -> bool:
             return False
         _null_intolerant[tree.kind] = known == "True"
     return _null_intolerant[tree.kind]
-
-
-def numbers_in(tree: Node) -> list[int]:
-    """Catalyst's numbers of the columns that an expression reads, in the order in which they occur."""
-    return [node.fields["exprId"]["id"] for node in _nodes(tree) if node.kind == "AttributeReference"]
-
-
-def _columns(tree: Node, names: dict[int, str]) -> tuple[str, ...] | None:
-    """The names of the columns that a condition reads, each once, in the order in which they occur."""
-    numbers = numbers_in(tree)
-    if any(number not in names for number in numbers):
-        return None
-    return tuple(dict.fromkeys(names[number] for number in numbers))

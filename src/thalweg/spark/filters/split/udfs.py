@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from thalweg.spark.filters.catalyst import AnalysedCondition, CatalystAnalysis, numbers_in, runs_python
+from thalweg.spark.filters.catalyst import AnalysedCondition, CatalystAnalysis
 from thalweg.spark.filters.conditions import quoted
 from thalweg.spark.filters.harmless import Node
 from thalweg.spark.filters.harmless.values import Unproven
@@ -27,6 +27,7 @@ from thalweg.spark.filters.split.taken_over import (
     FoundUdf,
     StaysInSparkError,
 )
+from thalweg.spark.filters.trees import numbers_in, runs_python
 from thalweg.spark.filters.worker.udfs import Comparison, Convention
 
 if TYPE_CHECKING:
