@@ -43,9 +43,16 @@ def check(frame: DataFrame, tree: Tree, *, as_text: bool) -> None:
     assert differences(tree, frame, text_of(tree) if as_text else column_of(tree, made_udfs())) == []
 
 
-@settings(max_examples=6)
+@settings(max_examples=3)
 @given(TREES, st.booleans())
 def test_rows_and_errors_are_sparks(frame: DataFrame, tree: Tree, as_text: bool) -> None:  # noqa: FBT001
+    check(frame, tree, as_text=as_text)
+
+
+@pytest.mark.thorough
+@settings(max_examples=12)
+@given(TREES, st.booleans())
+def test_rows_and_errors_are_sparks_of_some_conditions(frame: DataFrame, tree: Tree, as_text: bool) -> None:  # noqa: FBT001
     check(frame, tree, as_text=as_text)
 
 

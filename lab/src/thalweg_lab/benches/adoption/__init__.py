@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 NAME = "adoption"
 SUMMARY = "tw.adapt on conditions as people write them, against tw.where with predicates made by hand and plain Spark"
-SCENARIOS = ("udfs-costly", "text-native", "tpch-queries")
+SCENARIOS = ("udfs-costly", "text-native", "small-calls", "tpch-queries")
 
 
 def run(scenario: str | None, progress: Progress) -> list[Result]:
