@@ -53,8 +53,7 @@ def measure(
         note = f"median of {calls}; a call of df.where takes {1e3 * median(plainly):.1f} ms"
         results.append(at_most(NAME, f"{kind}: ms of a call", 1e3 * median(seconds), CALL_MILLISECONDS, note))
         done = race(NAME, jobs, rounds, part_of(tick, place, len(found)), f"{rows} rows", label=kind)
-        results.append(done.later(PLAIN, MORE_MILLISECONDS))
-    results.append(done.apart(PLAIN, PLAIN_AGAIN, MORE_MILLISECONDS))
+        results += [done.later(PLAIN, MORE_MILLISECONDS), done.apart(PLAIN, PLAIN_AGAIN, MORE_MILLISECONDS)]
     return results
 
 
