@@ -32,6 +32,7 @@ from thalweg.mjoin.segments import NEW_CHECKPOINT
 from thalweg.sealed import SavedStateError
 from thalweg.spark.joins.arrivals import Arrivals
 from thalweg.spark.joins.cell_owner import CELL_OWNER, CellId, OwnedCell
+from thalweg.spark.joins.garbage import exclude_modules
 from thalweg.spark.joins.idle import StreamTime
 from thalweg.spark.joins.messages import LEDGER, Message, MessageKind, TaskReport
 from thalweg.spark.joins.packing import task_property
@@ -74,6 +75,7 @@ class JoinProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called by Spark for each task."""
+        exclude_modules()
         CELL_OWNER.begin_task()
         self._handle = handle
         self._value = handle.getValueState("sealed", SEALED)
