@@ -26,7 +26,14 @@ from thalweg.spark.joins.plan import JoinPlan
 from thalweg.spark.joins.spec import JoinSpec, oldest_version
 from thalweg.spark.joins.state import CellState
 from thalweg.spark.joins.table import ChangingTable, Follower
-from thalweg.spark.joins.table_versions import NEEDED_SECONDS, SECOND, UNCLAIMED_SECONDS, VersionFiles, number_of
+from thalweg.spark.joins.table_versions import (
+    NEEDED_SECONDS,
+    SECOND,
+    UNCLAIMED_SECONDS,
+    VersionFiles,
+    number_of,
+    version_files,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -66,31 +73,32 @@ def values_of(batches: Batches, table: pa.Table) -> Counter[tuple[Any, ...]]:
     return answer({"A": batches["A"], "T": [table], "B": batches["B"]}, ON, WINDOWS)
 
 
-def test_a_version_holds_from_a_micro_batch_on_and_after_a_restart(rocks: SparkSession, tmp_path: Path) -> None:
-    """Results whose last row comes before the refresh have the old version, all others the new one."""
-    batches = made("AB", 4, 20)
-    earlier = {name: tables[:2] for name, tables in batches.items()}
-    write(earlier, tmp_path)
-    old = write_table(tmp_path / "T", {0: 100, 1: 101, 2: 102})
-    table = tw.table(rocks.read.parquet(str(tmp_path / "T")))
-    joined = joined_with(rocks, tmp_path, table, state=tmp_path / "state")
-    run(joined, tmp_path)
-    expected = values_of(earlier, old)
-    assert rows_given(rocks, tmp_path) == expected
+def test_a_version_holds_from_a_micro_batch_on(rocks: SparkSession, tmp_path: Path) -> None:
+    """The table is refreshed, and then another program goes on, which reads the table anew.
 
-    write(batches, tmp_path)
-    new = write_table(tmp_path / "T", {1: 201, 2: 102, 3: 203, 4: 204})
-    table.refresh()
-    query = run(joined, tmp_path)
-    expected += values_of(batches, new) - values_of(earlier, new)
-    assert rows_given(rocks, tmp_path) == expected
+    Results whose last row comes before a version have the version before, all others the new one.
+    """
+    batches = made("AB", 4, 20)
+    expected, before = Counter[tuple[Any, ...]](), None
+    table, joined = None, None
+    for until, values in ((2, {0: 100, 1: 101, 2: 102}), (3, {1: 201, 2: 102, 3: 203}), (4, {2: 302, 4: 304})):
+        now = {name: tables[:until] for name, tables in batches.items()}
+        write(now, tmp_path)
+        version = write_table(tmp_path / "T", values)
+        if until == 3 and table is not None:
+            table.refresh()
+        else:
+            table = tw.table(rocks.read.parquet(str(tmp_path / "T")))
+            joined = joined_with(rocks, tmp_path, table, state=tmp_path / "state")
+        assert joined is not None
+        query = run(joined, tmp_path)
+        expected += values_of(now, version) - (values_of(before, version) if before else Counter())
+        assert rows_given(rocks, tmp_path) == expected
+        before = now
     about = tw.explain(query)
-    version = about.to_dict()["joins"][0]["tables"]["T"]
-    assert version["from_batch"] > 1  # the first two have the other rows
-    held = (
-        f"table T: as read at {version['read_at']} since micro-batch {version['from_batch']}; read again by refresh()"
-    )
-    assert held in str(about)
+    held = about.to_dict()["joins"][0]["tables"]["T"]
+    assert held["from_batch"] > 2  # there are three micro-batches with rows before
+    assert f"table T: as read at {held['read_at']} since micro-batch {held['from_batch']}; read" in str(about)
 
 
 def test_arguments_that_are_refused_say_what_to_write(rocks: SparkSession, tmp_path: Path) -> None:
@@ -285,3 +293,17 @@ def test_all_rows_of_a_micro_batch_meet_the_newest_version_also_when_it_is_repea
     assert given_by_cell(spec, before, 2, second) == [(2, 300), (3, 300)]
     assert CellState.from_bytes((before.value or (b"",))[0]).tables == {"T": (f"{files.prefix}{2:020d}", 2)}
     assert given_by_cell(spec, before, 3, [rows_of((1, 4))]) == [(4, 300)]
+
+
+def test_versions_are_found_from_any_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    inputs = (Input("A", STREAM, "t", TimeWindow(10)), Input("T", TABLE))
+    query = JoinQuery(inputs, (frozenset([("A", "k"), ("T", "k")]),), select=(("A", "t", "a"),))
+    layout = Layout(query, Shares((1,), {name: frozenset([0]) for name in "AT"}))
+    spark = Mock()
+    files = version_files("state [1]", layout, "run", "T")
+    assert files.folder == str(tmp_path / "state [1]" / "join-tables")
+    files.listed(spark)
+    load = spark.readStream.format.return_value.schema.return_value.load
+    load.assert_called_once_with(rf"file://{tmp_path}/state \[1\]/join-tables/{files.prefix}*")
+    assert version_files("hdfs://host/state", layout, "run", "T").folder == "hdfs://host/state/join-tables"

@@ -78,10 +78,8 @@ class VersionFiles:
 
     def listed(self, spark: SparkSession) -> DataFrame:
         """A stream of the paths of versions, each with the micro-batch in which Spark first sees it."""
-        folder = StateFolder(self.folder)
-        place = folder.local_path("")
-        url = f"file://{Path(place).absolute()}" if place else folder.url.rstrip("/")
-        pattern = re.sub(r"([\[\]{}*?\\])", r"\\\1", url)
+        place = StateFolder(self.folder).local_path("")
+        pattern = re.sub(r"([\[\]{}*?\\])", r"\\\1", f"file://{place}" if place else self.folder)
         return spark.readStream.format("binaryFile").schema(FILES).load(f"{pattern}/{self.prefix}*").select("path")
 
 
@@ -93,4 +91,7 @@ def number_of(name: str) -> int:
 def version_files(folder: str, layout: Layout, run: str, name: str) -> VersionFiles:
     """Where the versions of a table are."""
     join = short_digest([layout.text(), *map(str, layout.query.select)])
-    return VersionFiles(StateFolder(folder).subfolder(SUBFOLDER).url, join, run, layout.query.names.index(name))
+    of_tables = StateFolder(folder).subfolder(SUBFOLDER)
+    place = of_tables.local_path("")
+    url = str(Path(place).absolute()) if place else of_tables.url  # Spark may have another working folder
+    return VersionFiles(url, join, run, layout.query.names.index(name))
