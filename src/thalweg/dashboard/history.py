@@ -139,9 +139,9 @@ class RunHistory:
 
     def _add_point(self, at: float, update: Update) -> None:
         last = self.points[-1][0] if self.points else None
-        point = point_of(self.kind, at, self.values)
         if last is not None and at - last < LEAST_SECONDS:
             return
+        point = point_of(self.kind, at, self.values)
         self.points.append(point)
         update.points.append(point)
         self.points = thinned(self.points, MOST_POINTS)

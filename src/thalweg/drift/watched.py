@@ -84,6 +84,8 @@ class Watched(Policy):
     log
         How many detected changes `changes` holds.
 
+    Notes
+    -----
     Nothing is detected while the first 20 segments, and the first 20 after a change, are learnt. A window that is
     shorter than that may never let the order settle, and then nothing is detected at all.
 
