@@ -68,7 +68,7 @@ def parse_select(
     for text in _everything(shown or tuple(columns)) if select is None else select:
         try:
             expression = sqlglot.parse_one(text, dialect=VerbatimSpark)
-        except (SqlglotError, TypeError) as error:
+        except (SqlglotError, TypeError, RecursionError) as error:
             raise ValueError(
                 f"{text!r} in select does not parse; write it like 'R1.size' or 'R2.size AS s2'"
             ) from error
