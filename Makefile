@@ -63,6 +63,11 @@ test-browser: setup java ## Open the live page in a browser, with queries on Spa
 	@sh scripts/ensure-browser.sh build/axe-core
 	@$(BIN)/python -m pytest -m browser $(PYTEST_ARGS)
 
+.PHONY: load
+load: setup ## Show 1,000 events a second on five open pages for a minute; measures the server and the pages
+	@sh scripts/ensure-browser.sh build/axe-core
+	@$(BIN)/python -m tests.dashboard.load
+
 .PHONY: test-long
 test-long: setup java ## Compare random queries with an independent engine for some minutes; others each time
 	@$(BIN)/python -m pytest -m long $(PYTEST_ARGS)
@@ -119,7 +124,7 @@ soak: setup java ## Run queries for SECONDS=600, and see that what their process
 .PHONY: docs
 docs: setup ## Make the documentation, a site in build/docs that needs no network
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e ".[docs]"
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "Open build/docs/index.html"
 
 .PHONY: lint

@@ -41,6 +41,23 @@ def test_thalweg_finds_the_commands() -> None:
     assert sorted(command.name for command in found) == sorted(COMMANDS_OF_THE_LAB)
 
 
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("thalweg la", ["lab"]),
+        ("thalweg demo --he", ["--headless", "--help"]),
+        ("thalweg lab run om-s", ["om-single"]),
+        ("thalweg bench fil", ["filters"]),
+        ("thalweg bench filters python-costly-", ["python-costly-page"]),
+        ("thalweg bench nothing ", []),
+    ],
+)
+def test_shells_complete_commands_options_and_names(words: str, completed: list[str]) -> None:
+    asked = {"_THALWEG_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    result = CliRunner().invoke(main, prog_name="thalweg", env=asked)
+    assert result.output.split() == completed
+
+
 def test_both_distributions_have_one_version() -> None:
     assert thalweg_lab.__version__ == thalweg.__version__
 

@@ -1,5 +1,6 @@
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,27 @@ from thalweg_lab.figures import (
     releases_behind,
     with_table,
 )
+from thalweg_lab.measured_pages import measured_pages
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 FIGURES = figures_of(DOCS)
 MOST_RELEASES = 1  # that a figure may be older than the code
-PAGES = [ROOT / "README.md", *DOCS.rglob("*.md")]
+PAGES = [ROOT / "README.md", *(page for page in DOCS.rglob("*.md") if "decisions" not in page.parts)]
+PICTURE = re.compile(r"!\[[^]]*\]\(([^)]+)\)")
+MEASURED_PART = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
+CODE_BLOCK = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+COMMAND = re.compile(r"`((?:thalweg (?:bench|lab run|demo)|make (?:load|bench))\b[^`]*)`")
+NO_FIGURE = re.compile(
+    r"`[^`]*`|\]\([^)]*\)|[Dd]ecisions? \d{4}(?:(?:, | and | to )\d{4})*"
+)  # digits that nobody measured
+
+
+def measured_beside(text: str) -> Iterator[str]:
+    """The measuring commands that stand in a paragraph or a line of a table with numbers."""
+    for paragraph in re.split(r"\n\s*\n|\n(?=[-|#])", CODE_BLOCK.sub("", MEASURED_PART.sub("", text))):
+        if re.search(r"\d", NO_FIGURE.sub("", paragraph)):
+            yield from (found.partition(" --json")[0] for found in COMMAND.findall(paragraph))
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
@@ -34,15 +50,51 @@ def test_a_figure_is_not_older_than_a_release(figure: Figure) -> None:
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
 def test_a_figure_is_there_and_names_its_command(figure: Figure) -> None:
-    assert (DOCS / figure.file).is_file()
-    assert figure.command.startswith("thalweg ")
+    assert figure.file is None or (DOCS / figure.file).is_file()
+    assert figure.command.startswith(("thalweg ", "make "))
+    if figure.page is not None:
+        shown = figure.command.partition(" --json")[0]
+        assert f"`{shown}" in (DOCS / figure.page).read_text(encoding="utf-8")
 
 
-def test_every_picture_of_a_page_is_a_figure_with_a_command() -> None:
-    known = {(DOCS / figure.file).resolve() for figure in FIGURES}
+def test_every_picture_of_a_page_is_a_figure_whose_command_is_beside_it() -> None:
+    commands = {(DOCS / figure.file).resolve(): figure.command for figure in FIGURES if figure.file}
     for page in PAGES:
-        for target in re.findall(r"!\[[^]]*\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).resolve() in known, f"{page.name}: {target} is not in docs/figures.toml"
+        text = page.read_text(encoding="utf-8")
+        for target in PICTURE.findall(text):
+            picture = (page.parent / target).resolve()
+            assert picture in commands, f"{page.name}: {target} is not in docs/figures.toml"
+            assert f"`{commands[picture]}`" in text, f"{page.name} does not name the command of {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_number_beside_a_measuring_command_is_a_figure_of_the_page(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    pictures = {(page.parent / target).resolve() for target in PICTURE.findall(text)}
+    known = {
+        figure.command.partition(" --json")[0]
+        for figure in FIGURES
+        if (DOCS / (figure.page or "")).resolve() == page.resolve()
+        or (figure.file and (DOCS / figure.file).resolve() in pictures)
+    }
+    missing = set(measured_beside(text)) - known
+    assert not missing, f"{page.name} has figures of commands that docs/figures.toml does not have for it"
+
+
+def test_numbers_beside_commands_are_found() -> None:
+    paragraphs = [
+        "`thalweg bench a` measures.",
+        "It took 5 s (`thalweg bench b --json x`).",
+        "`thalweg bench c`: decision 0001.",
+    ]
+    text = "\n\n".join(paragraphs)
+    assert list(measured_beside(text)) == ["thalweg bench b"]
+
+
+def test_measured_parts_tell_all_results_and_no_others() -> None:
+    for page, part in measured_pages(DOCS, FIGURES).items():
+        text = page.read_text(encoding="utf-8")
+        assert with_table(text, part) == text, f"{page.name}: run thalweg lab figures"
 
 
 @pytest.mark.parametrize(
@@ -55,7 +107,7 @@ def test_pages_have_the_measured_figures_and_no_others(page: str, picture: str) 
         assert with_table(text, measured_part(demo_report(DOCS), picture)) == text
         assert (DOCS / "figures" / "demo.svg").read_text(encoding="utf-8") == bars(demo_report(DOCS))
     else:
-        assert f"{BEGIN}\n{END}" in text
+        assert f"{BEGIN}\n\n{END}" in text
 
 
 def test_pictures_are_drawn_by_the_code() -> None:
@@ -65,4 +117,6 @@ def test_pictures_are_drawn_by_the_code() -> None:
 
 def test_figures_are_of_this_shape() -> None:
     read = tomllib.loads((DOCS / "figures.toml").read_text(encoding="utf-8"))
-    assert {key for entry in read["figures"].values() for key in entry} == {"file", "command", "version", "day"}
+    for entry in read["figures"].values():
+        assert {"command", "version", "day"} <= entry.keys() <= {"file", "page", "command", "version", "day"}
+        assert "file" in entry or "page" in entry

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from thalweg.spark.filters.worker.waiting.judged import Judged, judged
     from thalweg.spark.joins.configure import configure
     from thalweg.spark.joins.join import join
+    from thalweg.spark.joins.table import table
     from thalweg.spark.metrics import Metrics
     from thalweg.spark.session.session import Session
 
@@ -39,6 +40,7 @@ _HOMES = {  # where each name lives; imported when it is first used, so that the
     "explain": "thalweg.spark.explain",
     "configure": "thalweg.spark.joins.configure",
     "join": "thalweg.spark.joins.join",
+    "table": "thalweg.spark.joins.table",
     "PredicateError": "thalweg.spark.filters.worker.judges",
     "Metrics": "thalweg.spark.metrics",
     "Predicate": "thalweg.spark.filters.predicates",
@@ -90,6 +92,7 @@ __all__ = [
     "regex",
     "reset",
     "stream",
+    "table",
     "where",
 ]
 

@@ -8,7 +8,7 @@ import pytest
 from tests.dashboard import samples
 
 from thalweg.dashboard.history import RunHistory
-from thalweg.dashboard.recorder import Recorder
+from thalweg.dashboard.recorder import ALIVE_SECONDS, Recorder
 from thalweg.dashboard.store import EventStore
 from thalweg.spark import runs
 
@@ -82,6 +82,23 @@ def test_a_run_that_does_not_change_is_looked_at_less_often(run: SampleRun, reco
         recorder.look()
         clock.now += 1
     assert 8 <= run.looks <= 15
+
+
+def test_a_program_says_that_it_is_alive_while_looking_has_had_its_share(
+    run: SampleRun, recorder: Recorder, folder: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def describe_slowly() -> dict[str, Any]:
+        clock.now += 1.0
+        run.looks += 1
+        return samples.where()
+
+    monkeypatch.setattr(run, "describe", describe_slowly)
+    monkeypatch.setattr(recorder, "_listen", lambda: None)
+    for _ in range(100):
+        recorder.tick()
+        clock.now += 1.0
+    assert run.looks == 1
+    assert history_in(folder).events > 100 / ALIVE_SECONDS
 
 
 def test_a_run_that_cannot_be_described_disturbs_nobody(

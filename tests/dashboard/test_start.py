@@ -79,3 +79,14 @@ def test_a_second_call_returns_the_page_that_there_is(folder: Path) -> None:
     second = dashboard(folder=folder, port=0)
     assert second is not first
     second.close()
+
+
+def test_the_function_has_the_name_of_its_package_and_can_be_called_again(folder: Path) -> None:
+    import thalweg as tw
+    import thalweg.dashboard.svg  # as the picture of an explanation does
+
+    page = tw.dashboard(serve=False, folder=folder)
+    try:
+        assert tw.dashboard(serve=False, folder=folder) is page
+    finally:
+        page.close()

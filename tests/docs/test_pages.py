@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
+import yaml
 
 import thalweg.cli
 
@@ -92,6 +93,12 @@ def test_code_runs(page_names: dict[str, Any], page: Path, tmp_path: Path) -> No
 def test_settings_are_toml(page: Path) -> None:
     for _, text in blocks(page, "toml"):
         assert tomllib.loads(text)
+
+
+@pytest.mark.parametrize("page", pages_with("yaml"), ids=named)
+def test_settings_are_yaml(page: Path) -> None:
+    for _, text in blocks(page, "yaml"):
+        assert yaml.safe_load(text)
 
 
 @pytest.mark.parametrize("page", pages_with("console"), ids=named)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from thalweg.mjoin import BEGINNING, Cell, CountWindow, Input, JoinQuery, TimeWindow
 from thalweg.mjoin.segments import KIND, VERSION, pack_segment, unpack_segment
@@ -147,6 +150,53 @@ def test_state_with_more_columns_and_longer_windows_is_taken_over() -> None:
     found = Cell.load(changed, state, 10).step(last, 20).results.to_pylist()
     assert found
     assert sorted(map(str, found)) == sorted(map(str, whole.step(last, 20).results.to_pylist()))
+
+
+small_rows = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9)), max_size=3)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(small_rows, small_rows), min_size=2, max_size=6), st.integers(1, 60), st.data())
+def test_longer_windows_have_all_results_or_are_refused(
+    steps: list[tuple[list[tuple[int, int]], list[tuple[int, int]]]], longer: int, data: st.DataObject
+) -> None:
+    """Windows of 20 microseconds are changed before some step; a row's number is its text."""
+    change, length = data.draw(st.integers(1, len(steps) - 1)), 10
+    query = replace(QUERY, inputs=tuple(replace(each, window=TimeWindow(20)) for each in QUERY.inputs))
+    changed = replace(query, inputs=tuple(replace(each, window=TimeWindow(longer)) for each in query.inputs))
+    cell, state, left = Cell(query), dict[int, bytes](), dict[str, int]()
+    history: dict[str, list[tuple[int, int, str]]] = {name: [] for name in NAMES}
+    for number, new in enumerate(steps):
+        if number == change:
+            needed = (number - 1) * length - length - longer  # rows that are later must be there
+            try:
+                cell = Cell.load(changed, state, cell.watermark, left)
+            except SavedStateError as error:
+                assert "rows that it needs have left the window of before" in str(error)  # noqa: PT017 - may be right
+                assert max(left.values()) > needed
+                return
+            assert max(left.values(), default=needed) <= needed
+        before = {name: len(rows) for name, rows in history.items()}
+        batches = {}
+        for name, keys_and_times in zip(NAMES, new, strict=True):
+            own = [
+                (key, number * length + time, f"{name}{number}{place}")
+                for place, (key, time) in enumerate(keys_and_times)
+            ]
+            history[name] += own
+            batches[name] = pa.RecordBatch.from_pylist(
+                [dict(zip(SCHEMA.names, row, strict=True)) for row in own], SCHEMA
+            )
+        done = cell.step(batches, number * length - length)
+        state = {each: data for each, data in (state | dict(done.added)).items() if each not in done.removed}
+        left |= done.statistics.left
+        reach = longer if number >= change else 20
+        expected = [
+            (a[2], b[2])
+            for (i, a), (j, b) in product(enumerate(history["A"]), enumerate(history["B"]))
+            if a[0] == b[0] and abs(a[1] - b[1]) < reach and (i >= before["A"] or j >= before["B"])
+        ]
+        assert sorted((row["a"], row["b"]) for row in done.results.to_pylist()) == sorted(expected)
 
 
 def test_windows_by_count_take_all_rows_at_once_or_a_watermark_with_each_step() -> None:

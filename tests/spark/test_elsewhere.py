@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 PROGRAM = Path(__file__).with_name("programs") / "filter_numbers.py"
+RANDOM_CONDITIONS = Path(__file__).with_name("programs") / "random_conditions.py"
+CONDITIONS = 12  # random conditions that are tried on Connect
 SECONDS = 240
 
 FIRST = [row for row in range(101, 4000) if row % 100 < 90 and row % 10 == 7 and row % 100 % 7 == 0]
@@ -16,9 +19,9 @@ STREAMED = [row for row in range(4000) if row % 100 < 90 and row % 10 == 7 and r
 SPLIT = [row for row in range(3000, 4000, 2) if row % 100 > 50 and "6" in str(row) and row != 3056]
 
 
-def run(master: str, environment: dict[str, str]) -> dict[str, Any]:
+def run(program: Path, arguments: Sequence[object], environment: dict[str, str]) -> Any:  # noqa: ANN401 - as it prints
     done = subprocess.run(
-        [sys.executable, str(PROGRAM), master],
+        [sys.executable, str(program), *map(str, arguments)],
         env=environment,
         capture_output=True,
         text=True,
@@ -26,8 +29,7 @@ def run(master: str, environment: dict[str, str]) -> dict[str, Any]:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def check(found: dict[str, Any]) -> None:
@@ -45,10 +47,14 @@ def check(found: dict[str, Any]) -> None:
 
 
 def test_on_a_cluster_of_two_workers(cluster: str, environment: dict[str, str]) -> None:
-    found = run(cluster, environment)
+    found = run(PROGRAM, [cluster], environment)
     check(found)
     assert found["workers"] >= 2
 
 
 def test_on_connect(environment: dict[str, str]) -> None:
-    check(run("connect", environment))
+    check(run(PROGRAM, ["connect"], environment))
+
+
+def test_random_conditions_on_connect(environment: dict[str, str]) -> None:
+    assert run(RANDOM_CONDITIONS, [CONDITIONS, 1], environment) == []

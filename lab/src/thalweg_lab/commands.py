@@ -25,6 +25,30 @@ lab = typer.Typer(
 console = Console()
 messages = Console(stderr=True)
 
+
+def _experiment_ids(incomplete: str) -> list[str]:
+    """The ids of experiments, for a shell to complete."""
+    from thalweg_lab.experiments import EXPERIMENTS
+
+    return [experiment.id for experiment in EXPERIMENTS if experiment.id.startswith(incomplete)]
+
+
+def _bench_names(incomplete: str) -> list[str]:
+    """The names of benchmarks, for a shell to complete."""
+    from thalweg_lab.benches import BENCHES
+
+    return [name for name in BENCHES if name.startswith(incomplete)]
+
+
+def _scenarios(context: typer.Context, incomplete: str) -> list[str]:
+    """The scenarios of the benchmark that is named, for a shell to complete."""
+    from thalweg_lab.benches import BENCHES, load
+
+    name = context.params.get("name")
+    known = load(name).SCENARIOS if name in BENCHES else ()
+    return [scenario for scenario in known if scenario.startswith(incomplete)]
+
+
 JsonOption = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the results to this file.")]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 1 when a target did not hold.")]
 OutOption = Annotated[Path, typer.Option(metavar="DIR", help="The folder of the lab's files.")]
@@ -65,7 +89,9 @@ def list_experiments() -> None:
 def run_experiments(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="ID", help="Which experiments; see [b]thalweg lab list[/b]."),
+        typer.Argument(
+            metavar="ID", help="Which experiments; see [b]thalweg lab list[/b].", autocompletion=_experiment_ids
+        ),
     ] = None,
     all_of_them: Annotated[bool, typer.Option("--all", help="Run every experiment.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller settings.")] = False,
@@ -128,9 +154,10 @@ def draw_figures(
     docs: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the documentation.")] = Path("docs"),
     readme: Annotated[Path, typer.Option(metavar="FILE", help="The README.")] = Path("README.md"),
 ) -> None:
-    """Draw the figures of the documentation, and write the README's table, from the files that commands measured.
+    """Draw the figures of the documentation, and write its measured tables, from the files that commands measured.
 
-    [b]thalweg demo --headless --json docs/figures/demo.json[/b] measures.
+    [b]docs/figures.toml[/b] names the command of each file, say [b]thalweg demo --headless --json
+    docs/figures/demo.json[/b].
     """
     from thalweg_lab.figures import draw_all
 
@@ -140,8 +167,12 @@ def draw_figures(
 
 
 def bench(
-    name: Annotated[str | None, typer.Argument(help="Which benchmark; without it, list them.")] = None,
-    scenario: Annotated[str | None, typer.Argument(help="A scenario of the benchmark; all if not given.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Which benchmark; without it, list them.", autocompletion=_bench_names)
+    ] = None,
+    scenario: Annotated[
+        str | None, typer.Argument(help="A scenario of the benchmark; all if not given.", autocompletion=_scenarios)
+    ] = None,
     json_file: JsonOption = None,
     strict: StrictOption = False,
 ) -> None:

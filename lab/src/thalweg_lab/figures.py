@@ -1,7 +1,8 @@
-"""Draws the figures of the documentation from measured files, and writes the README's table of them.
+"""Draws the figures of the documentation from measured files, and writes measured tables into its pages.
 
-`docs/figures.toml` names for each figure its file, the command that measured it, the version and the day. Measured
-numbers come from files that a command wrote; nothing is typed by hand.
+`docs/figures.toml` names for each figure its file, the command that measured it, the version and the day. A file of
+results (`--json FILE`) also has the page whose measured part tells all its results. Measured numbers come from files
+that a command wrote; nothing is typed by hand.
 """
 
 from __future__ import annotations
@@ -28,20 +29,21 @@ GRAPH = "R1.pid = R2.pid AND R2.ip = R3.ip AND R3.port = R4.port"
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of the documentation, and how it was made."""
+    """A figure of the documentation: a picture, a file of results, or a number in a text; and how it was made."""
 
     name: str
-    file: str
+    file: str | None
     command: str
     version: str
     day: date
+    page: str | None = None  # which tells the results of the file, or has the number
 
 
 def figures_of(docs: Path) -> list[Figure]:
     """The figures that `figures.toml` in a folder of documentation names."""
     read = tomllib.loads((docs / "figures.toml").read_text(encoding="utf-8"))
     return [
-        Figure(name, entry["file"], entry["command"], entry["version"], entry["day"])
+        Figure(name, entry.get("file"), entry["command"], entry["version"], entry["day"], entry.get("page"))
         for name, entry in read["figures"].items()
     ]
 
@@ -87,17 +89,21 @@ def with_table(readme: str, table: str) -> str:
     >>> print(with_table(f"a\n{BEGIN}\nold\n{END}\nb", "new"))
     a
     <!-- measured: thalweg lab figures writes this table -->
+    <BLANKLINE>
     new
+    <BLANKLINE>
     <!-- end of the table -->
     b
     """
     return re.sub(
-        f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: f"{BEGIN}\n{table}\n{END}", readme, flags=re.DOTALL
+        f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: f"{BEGIN}\n\n{table}\n\n{END}", readme, flags=re.DOTALL
     )
 
 
 def draw_all(docs: Path, readme: Path) -> list[Path]:
-    """Draw the figures that are not those of experiments, and write the table of the README; returns the files."""
+    """Draw the figures that are not those of experiments, and write the measured parts of pages; returns the files."""
+    from thalweg_lab.measured_pages import measured_pages
+
     report, landing = demo_report(docs), docs / "index.md"
     drawn = {
         docs / "figures" / "demo.svg": bars(report),
@@ -106,6 +112,8 @@ def draw_all(docs: Path, readme: Path) -> list[Path]:
         readme: with_table(readme.read_text(encoding="utf-8"), measured_part(report, "docs/figures/demo.svg")),
         landing: with_table(landing.read_text(encoding="utf-8"), measured_part(report, "figures/demo.svg")),
     }
+    for page, part in measured_pages(docs, figures_of(docs)).items():
+        drawn[page] = with_table(page.read_text(encoding="utf-8"), part)
     for path, content in drawn.items():
         write_atomically(path, content)
     return list(drawn)

@@ -22,6 +22,8 @@ class DecayedMean:
     values
         Values that are known already, the oldest first.
 
+    Examples
+    --------
     >>> mean = DecayedMean(rounds=2, decay=math.log(2))
     >>> for value in (7.0, 1.0, 4.0):
     ...     mean.observe(value)

@@ -23,6 +23,8 @@ class HeldEstimate:
     rounds, decay
         Of the decayed mean that becomes the next estimate.
 
+    Examples
+    --------
     >>> selectivity = HeldEstimate(threshold=0.5)
     >>> [selectivity.observe(value) for value in (0.010, 0.012, 0.030)]
     [True, False, True]

@@ -13,7 +13,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +47,18 @@ class EventLog:
     [{}, {'rows': 10}, {}, {}]
     """
 
-    def __init__(self, folder: Path, about: Mapping[str, Any], *, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        about: Mapping[str, Any],
+        *,
+        most_bytes: int = MOST_BYTES,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self.token = secrets.token_hex(TOKEN_BYTES)
         self._folder = folder / self.token
         self._most_bytes = most_bytes
+        self._clock = clock
         self._number = 0
         self._sequence = 0
         self._written: dict[str, str] = {}  # the last value of each name, as JSON
@@ -94,7 +102,7 @@ class EventLog:
         self._size += len(line)
 
     def _line(self, about: Mapping[str, Any], changed: Mapping[str, str]) -> bytes:
-        head = _as_json({"sequence": self._sequence, "at": round(time.time(), 3), **about})
+        head = _as_json({"sequence": self._sequence, "at": round(self._clock(), 3), **about})
         values = ",".join(f"{json.dumps(name)}:{text}" for name, text in changed.items())
         return f'{head[:-1]},"changed":{{{values}}}}}\n'.encode()
 

@@ -25,6 +25,7 @@ from thalweg.spark import runs
 if TYPE_CHECKING:
     from thalweg.spark.metrics import Metrics
 
+TICK_SECONDS = 0.25  # between two ticks of the thread
 LOOK_SECONDS = 1.0  # between two looks at a run that changes
 LONGEST_WAIT = 16.0  # seconds between two looks at a run that does not change
 SHARE = 0.005  # of the time, that looking may take
@@ -73,6 +74,7 @@ class Recorder:
         self._metrics: Metrics | None = None
         self._thread = threading.Thread(target=self._run, name="thalweg-recorder", daemon=True)
         self._failures: set[str] = set()
+        self._look_at = 0.0  # not before: looking has its share of the time
 
     def start(self) -> None:
         """Begin; what is written so far is looked at from now on."""
@@ -150,16 +152,20 @@ class Recorder:
             recorded.wait = LOOK_SECONDS if has_changed else min(2 * recorded.wait, LONGEST_WAIT)
             recorded.look_at = now + recorded.wait
 
-    def _run(self) -> None:
-        """Look until it is closed, and sleep long enough that looking takes its share of the time at most."""
-        spent = 0.0
-        while not self._closing.wait(max(LOOK_SECONDS / 4, spent / SHARE)):
-            start = self._clock()
+    def tick(self) -> None:
+        """Look at the runs, unless looking has had its share of the time, and say that the program is alive."""
+        start = self._clock()
+        if start >= self._look_at:
             if self._metrics is None:
                 self._guarded("the listener", self._listen)
             self.look()
-            self._say_alive()
-            spent = self._clock() - start
+            end = self._clock()
+            self._look_at = end + (end - start) / SHARE
+        self._say_alive()
+
+    def _run(self) -> None:
+        while not self._closing.wait(TICK_SECONDS):
+            self.tick()
 
     def _say_alive(self) -> None:
         """Let runs that do not change say that their program is alive."""

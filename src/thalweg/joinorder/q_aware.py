@@ -34,6 +34,8 @@ class QAware(Planner):
     budget
         Seconds that planning may take, about; TreeOpt and FAB run in any case.
 
+    Examples
+    --------
     >>> graph = JoinGraph.from_text("A.k = B.k AND B.l = C.l")
     >>> QAware().plan(graph).algorithm
     'tree-opt'

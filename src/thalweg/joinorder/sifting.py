@@ -41,6 +41,8 @@ class Sifting(Planner):
     swaps
         How many swaps to try at most, for each order that is improved; some 10 ns each.
 
+    Examples
+    --------
     >>> graph = JoinGraph.from_statistics(
     ...     {"A": 10, "B": 20, "C": 90}, {("A", "B"): 0.5, ("B", "C"): 0.1, ("A", "C"): 0.1}
     ... )

@@ -44,6 +44,8 @@ class Steady:
     seed
         Seed of the draws.
 
+    Examples
+    --------
     >>> def seen(matches: int) -> JoinGraph:
     ...     return JoinGraph.from_statistics(
     ...         {"A": 10, "B": 10, "C": 10}, {("A", "B"): 0.1, ("A", "C"): matches / 1000}

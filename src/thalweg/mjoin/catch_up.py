@@ -37,7 +37,7 @@ def catch_up(cell: Cell, present: Collection[int], missing: Mapping[int, bytes],
                 _let_go(window, segment, kept_from)
     arrived = []
     for number, data in missing.items():
-        name, rows = unpack_segment(cell.query, data)
+        name, rows = unpack_segment(cell.query, data, may_be_longer=True)  # `Cell.load` has checked that
         window = cell.windows[name]
         arrived.append((int(window.times(rows).max(initial=BEGINNING)), number, window, rows))
         cell.next_segment = max(cell.next_segment, number + 1)

@@ -7,6 +7,9 @@ watermark is late and not joined. A step expires rows at the new watermark, and 
 after the other, the busiest last: each probes the rows that are there already. Its results come in parts of bounded
 size, so that a step takes memory for its new rows and for no more than a part of its results.
 
+A table may get a new version with a step, which replaces its rows before any new row is joined. So a result has the
+rows of tables that hold when the last of its other rows comes; a changelog follows the tables themselves.
+
 The state is the rows of the windows, as segments; everything else can be made from it.
 """
 
@@ -23,13 +26,14 @@ import pyarrow as pa
 from thalweg.kernels import MJOIN, count_handled
 from thalweg.mjoin.adaptation import Adaptation, DropProbes, Switch
 from thalweg.mjoin.counting import count_deadlines
+from thalweg.mjoin.difference import difference
 from thalweg.mjoin.keys import equal, is_exact
 from thalweg.mjoin.marks import ELSEWHERE, all_meet_here, mark, marks_of, meet_here, unmarked
 from thalweg.mjoin.preserved import PreservedRows
 from thalweg.mjoin.probing import Prober
-from thalweg.mjoin.query import CountWindow, JoinQuery
-from thalweg.mjoin.segments import pack_segment, unpack_segment
-from thalweg.mjoin.window import BEGINNING, Segment, Window
+from thalweg.mjoin.query import CountWindow, JoinQuery, TimeWindow
+from thalweg.mjoin.segments import check_left, pack_segment, unpack_segment
+from thalweg.mjoin.window import BEGINNING, FOREVER, LARGE_SEGMENT, Segment, Window
 from thalweg.ordering.types import Integers
 
 PART_BYTES = 8 << 20  # of results at once, roughly: so many that the cost of sending a part does not matter
@@ -50,6 +54,7 @@ class Statistics:
     visited: int = 0  # rows that were found there
     intermediate: int = 0  # combinations of rows that were made on the way to results
     state_rows: dict[str, int] = field(default_factory=dict)  # rows in the windows
+    left: dict[str, int] = field(default_factory=dict)  # the latest time of rows that have left their window by time
     state_bytes: int = 0
     segments: int = 0
     memory_bytes: int = 0  # of the windows, with their indexes
@@ -160,15 +165,27 @@ class Cell:
         self._adaptation = Adaptation(query, self._prober, planner, policy, drift, orders, drop_probing)
 
     @classmethod
-    def load(cls, query: JoinQuery, segments: Mapping[int, bytes], watermark: int | None, **options: Any) -> Self:  # noqa: ANN401 - the class's options
-        """A cell from its state: all segments that were added and not removed."""
+    def load(
+        cls,
+        query: JoinQuery,
+        segments: Mapping[int, bytes],
+        watermark: int | None,
+        left: Mapping[str, int] | None = None,
+        **options: Any,  # noqa: ANN401 - the class's options
+    ) -> Self:
+        """A cell from its state: all segments that were added and not removed.
+
+        `left` is `Statistics.left` of all steps: windows may be longer than before if no row has left that they need.
+        """
+        if left is not None and watermark is not None:
+            check_left(query, left, watermark)
         if query.has_count_windows and watermark is None:
             raise ValueError("windows by count need a watermark in every step; pass the watermark of the last step")
         cell = cls(query, **options)
         cell.watermark = watermark
         joined = []  # segments of rows that do not wait
         for number, data in segments.items():
-            name, rows = unpack_segment(query, data)
+            name, rows = unpack_segment(query, data, may_be_longer=left is not None)
             latest = int(cell.windows[name].times(rows).max(initial=BEGINNING))
             if query.has_count_windows and watermark is not None and latest >= watermark:
                 cell._waiting[name] = WaitingRows(number, rows, len(data))
@@ -198,18 +215,31 @@ class Cell:
         """Begin with the knowledge of this cell or another cell of the query."""
         self._adaptation.learn(knowledge)
 
-    def step(self, arrivals: Mapping[str, pa.RecordBatch], watermark: int | None) -> Step:
+    def step(
+        self,
+        arrivals: Mapping[str, pa.RecordBatch],
+        watermark: int | None,
+        tables: Mapping[str, pa.RecordBatch] | None = None,
+    ) -> Step:
         """Take in new rows, all at once."""
-        parts = list(self.parts(arrivals, watermark))
+        parts = list(self.parts(arrivals, watermark, tables))
         return replace(parts[-1], results=pa.concat_batches([part.results for part in parts]))
 
-    def parts(self, arrivals: Mapping[str, pa.RecordBatch], watermark: int | None) -> Iterator[Step]:
+    def parts(
+        self,
+        arrivals: Mapping[str, pa.RecordBatch],
+        watermark: int | None,
+        tables: Mapping[str, pa.RecordBatch] | None = None,
+    ) -> Iterator[Step]:
         """Take in new rows, and give the results part by part; without the last part a cell is of no more use.
 
         Without a watermark no row is late and none expires. With windows by count that means that all rows are there,
-        and this is the only step: streams that have no watermark yet have `BEGINNING`.
+        and this is the only step: streams that have no watermark yet have `BEGINNING`. `tables` are new versions of
+        tables: all their rows, which replace the rows before.
         """
         step = self._begin(watermark)
+        for name, rows in (tables or {}).items():
+            yield from self._replace_table(name, rows, step)
         new = self._in_turn(self._accept(arrivals, step))
         deadlines = {name: self._deadlines(name, rows) for name, rows in new.items()}
         if self.query.kind in {"outer", "anti"}:
@@ -267,6 +297,28 @@ class Cell:
         """A part of a step with rows of one input as results."""
         statistics.results += rows.num_rows
         return Step(self._preserved.result(name, rows), {}, {}, (), statistics)
+
+    def _replace_table(self, name: str, rows: pa.RecordBatch, step: OpenStep) -> Iterator[Step]:
+        """Replace all rows of a table; in a changelog, results of rows that are gone end, and of new rows appear."""
+        window, rows = self.windows[name], self._accept_input(name, rows, step)
+        gone = come = np.empty(0, np.int64)
+        if self.query.output == "changelog":
+            before = window.expired(BEGINNING, FOREVER)  # all rows but those that a cell which caught up has let go
+            places, come = difference(unmarked(window.rows(before)), unmarked(rows))
+            gone = before[places]
+        yield from self._changed_parts(-1, name, gone, step)
+        step.removed += window.expire(FOREVER)
+        first, size = window.end, max(rows.num_rows * LARGE_SEGMENT // max(rows.nbytes, 1), 1)
+        for start in range(0, rows.num_rows, size):
+            self._append(name, rows.slice(start, size), step)
+        yield from self._changed_parts(1, name, first + come, step)
+
+    def _changed_parts(self, sign: int, name: str, rows: Integers, step: OpenStep) -> Iterator[Step]:
+        """The results that end or appear with rows of a table; all at once, for these rows are replaced next."""
+        found = self._prober.run(self._adaptation.plan(name), rows, self._floors(step.before)) if rows.size else ()
+        rest = yield from self._full_parts((ResultChange(sign, each.rows) for each in found), step.statistics)
+        if rest:
+            yield self._part(rest, step.statistics)
 
     def _begin(self, watermark: int | None) -> OpenStep:
         """Move the watermark."""
@@ -468,6 +520,11 @@ class Cell:
         self.version += 1
         self._adaptation.finish(statistics.rows, statistics)
         statistics.state_rows = {name: window.alive for name, window in self.windows.items()}
+        statistics.left = {
+            name: window.latest_left - window.input.window.microseconds
+            for name, window in self.windows.items()
+            if isinstance(window.input.window, TimeWindow) and window.latest_left > BEGINNING
+        }
         segments = [
             segment for window in self.windows.values() for segment in window.segments if segment.number is not None
         ]

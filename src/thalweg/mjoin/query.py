@@ -45,8 +45,16 @@ class TimeWindow:
         >>> TimeWindow(5).is_within("7 microseconds"), TimeWindow(5).is_within("5 rows")
         (True, False)
         """
-        length, _, unit = other.partition(" ")
-        return unit == "microseconds" and self.microseconds <= int(length)
+        return self.is_text(other) and self.microseconds <= int(other.partition(" ")[0])
+
+    @staticmethod
+    def is_text(text: str) -> bool:
+        """Whether a window, as text, is by time.
+
+        >>> TimeWindow.is_text(str(TimeWindow(5))), TimeWindow.is_text("5 rows")
+        (True, False)
+        """
+        return text.endswith(" microseconds")
 
 
 @dataclass(frozen=True)
@@ -273,10 +281,10 @@ class JoinQuery:
         return JoinGraph(tuple(streams), tuple(predicates))
 
     @property
-    def may_shorten_windows(self) -> bool:
-        """Whether a query that goes on with the state of longer windows gives the results of its own windows.
+    def may_change_windows(self) -> bool:
+        """Whether a query that goes on with the state of other windows gives the results of its own windows.
 
-        A changelog, or a row without a match, would have to tell what has left the shorter windows before.
+        A changelog, or a row without a match, would have to tell what has left the windows of before.
         """
         return self.kind == "inner" and self.output == "append"
 

@@ -29,6 +29,7 @@ LEAST_CAPACITY = 1024
 SHRINK = 16  # times the rows there are: a ring that is this much larger is replaced
 MERGED = 8  # segments that become one segment
 SHARE = 16  # a merged segment is at most this part of the window, so that it expires not much later than its rows
+LARGE_SEGMENT = 32 << 20  # bytes; the store of the state takes no values of any size, so larger ones are not merged
 SMALL_CHUNK = 4096  # rows; a chunk that is larger
 CHUNKS = 8  # is at most this part of the window, for it goes only with the last of its rows
 WASTE = 2.0  # times the rows that are needed, that may be kept at most
@@ -71,6 +72,7 @@ class Window:
         self.query, self.input = query, query.input(name)
         self.start = self.end = 0  # numbers of the rows there are
         self.alive = 0  # of these, rows that have not expired
+        self.latest_left = BEGINNING  # the latest deadline of rows that have left
         self.segments: list[Segment] = []
         self.indexes: dict[Key, Index] = {}
         self._chunks: list[Chunk] = []
@@ -189,6 +191,7 @@ class Window:
             if segment.latest <= watermark:
                 if segment.number is not None:
                     gone.append(segment.number)
+                    self.latest_left = max(self.latest_left, segment.latest)
                 segment.number, segment.bytes = None, 0
             elif segment.earliest > watermark:
                 self.alive += segment.rows
@@ -209,7 +212,9 @@ class Window:
         alive, start = 0, self.start
         while self.end - start + alive > HALF_WASTE * self.alive:
             segment = self.segments[len(kept) - 1]
-            kept.append(segment.numbers[self.ring("deadlines", segment.numbers) > watermark])
+            deadlines = self.ring("deadlines", segment.numbers)
+            kept.append(segment.numbers[deadlines > watermark])
+            self.latest_left = max(self.latest_left, int(deadlines[deadlines <= watermark].max(initial=BEGINNING)))
             alive, start = alive + kept[-1].size, start + segment.rows
             gone += [] if segment.number is None else [segment.number]
         rows = self.rows(np.concatenate(kept))
@@ -224,7 +229,8 @@ class Window:
             tail = self.segments[-MERGED:]
             numbers = [each.number for each in tail if each.number is not None and each.tier == tail[-1].tier]
             rows = sum(each.rows for each in tail)
-            if len(numbers) < MERGED or (self.input.window and rows * SHARE > self.alive):
+            is_large = sum(each.bytes for each in tail) > LARGE_SEGMENT
+            if len(numbers) < MERGED or is_large or (self.input.window and rows * SHARE > self.alive):
                 return gone
             merged = Segment(
                 None,

@@ -52,6 +52,8 @@ def pruned_attribute(
     values, support
         How many values may have a class of their own, and how often a value must occur for it.
 
+    Examples
+    --------
     >>> pruned_attribute(np.zeros(100, np.int64), np.full(100, np.nan))
     'constant'
     >>> pruned_attribute(np.arange(100), np.arange(100.0))

@@ -1,10 +1,35 @@
-"""Classes of the JVM by their full name: each in one call, where py4j's dotted names take a call for every dot."""
+"""Classes of the JVM and their static methods, each looked up once.
+
+Every question to the JVM takes a tenth of a millisecond, and py4j asks one for every dot of a name.
+"""
 
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
+
+_found: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()  # by py4j's view of a JVM: a program may start two
 
 
 def java_class(jvm: Any, name: str) -> Any:  # noqa: ANN401 - py4j's view of the JVM, and a class of it
     """A class, or an object of py4j that cannot be called if there is no such class."""
-    return getattr(jvm, name)
+    known = _found.setdefault(jvm, {})
+    if name not in known:
+        known[name] = getattr(jvm, name)
+    return known[name]
+
+
+def java_method(jvm: Any, class_name: str, name: str) -> Any:  # noqa: ANN401 - as above, and a static method
+    """A static method of a class."""
+    known, full_name = _found.setdefault(jvm, {}), f"{class_name}.{name}"
+    if full_name not in known:
+        known[full_name] = getattr(java_class(jvm, class_name), name)
+    return known[full_name]
+
+
+def active_jvm() -> Any:  # noqa: ANN401 - as above
+    """The JVM of this program's classic session."""
+    from pyspark import SparkContext
+
+    context: Any = SparkContext._active_spark_context  # noqa: SLF001 - PySpark has no public way to ask without starting one
+    return context._jvm  # noqa: SLF001 - as above

@@ -8,14 +8,26 @@ from typing import TYPE_CHECKING
 import pytest
 
 from thalweg_lab.benches import adoption
+from thalweg_lab.benches.adoption import small_calls, tpch_queries
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.parametrize("scenario", adoption.SCENARIOS)
+@pytest.mark.parametrize("scenario", ["udfs-costly", "text-native"])
 def test_scenario_measures_all_its_targets(spark: SparkSession, scenario: str) -> None:
     module = import_module(f"{adoption.__name__}.{scenario.replace('-', '_')}")
     results = module.measure(spark, lambda _done, _total: None, rows=2_000, rounds=1)
     assert [result.target for result in results] == [">= 4", ">= 0.95", "0.95 to 1.05"]
     assert {result.scenario for result in results} == {scenario}
+
+
+def test_queries_of_tpc_h_are_measured_one_by_one_and_together(spark: SparkSession) -> None:
+    pytest.importorskip("duckdb_extension_tpch", reason="another platform has no package of it")
+    results = tpch_queries.measure(spark, lambda _done, _total: None, numbers=(6, 14), scale=0.001, rounds=1, tries=1)
+    assert [result.target for result in results] == ["<= 1.1", "<= 1.1", "<= 1.1", "0.95 to 1.05"]
+
+
+def test_calls_and_small_jobs_are_measured_for_every_kind_of_condition(spark: SparkSession) -> None:
+    results = small_calls.measure(spark, lambda _done, _total: None, calls=1, rounds=1)
+    assert [result.target for result in results] == ["<= 10", "<= 30", "<= 30"] * 5

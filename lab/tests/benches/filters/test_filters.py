@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 CONTROL = "0.95 to 1.05"
 TARGETS = {  # of each scenario, as they are reported
     "python-costly": [">= 5", ">= 1", ">= 1.1", ">= 0.95", CONTROL],
+    "python-costly-page": ["<= 1.01", "0.99 to 1.01"],
     "python-correlated": [">= 2.5", ">= 1", ">= 1", "<= 1.1", CONTROL],
     "python-proxy": ["= P2 P1", ">= 0.95", ">= 1.1", CONTROL],
     "python-drift": [">= 1.5", ">= 0.9", ">= 0.98", CONTROL, ">= 0.99", CONTROL],

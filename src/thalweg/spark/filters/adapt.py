@@ -15,8 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.spark.filters.adapt_connect import OURS, adapt_relations
 from thalweg.spark.filters.catalyst import column_of_expression
+from thalweg.spark.filters.frames import is_streaming, schema_of
+from thalweg.spark.filters.harmless import Node
 from thalweg.spark.filters.lower import lower
 from thalweg.spark.filters.query import FilterOptions, ask
+from thalweg.spark.filters.sample_worth import WORTH_ORDERING
+from thalweg.spark.filters.trees import is_cheap, runs_python, tree_of
 from thalweg.spark.filters.where import check_frame, look, record
 from thalweg.spark.jvm import java_class
 
@@ -53,7 +57,7 @@ def adapt(frame: DataFrame) -> DataFrame:
     except Exception as error:  # noqa: BLE001 - whatever another version of Spark has in its plans
         _warn(f"tw.adapt leaves the DataFrame as it is: {type(error).__name__}: {error}")
         return frame
-    return frame if adapted.schema != frame.schema else adapted
+    return frame if adapted is frame or schema_of(adapted) != schema_of(frame) else adapted
 
 
 class _Adaptation:
@@ -69,7 +73,7 @@ class _Adaptation:
         """The DataFrame with the plan that is adaptive; the same object if nothing changes."""
         execution = self._frame._jdf.queryExecution()  # noqa: SLF001 - no public way
         # With caches in place of the plans that fill them: a filter in there has run, or is to run once for all.
-        plan = execution.analyzed() if self._frame.isStreaming else execution.withCachedData()
+        plan = execution.analyzed() if is_streaming(self._frame) else execution.withCachedData()
         adapted = self._plan(plan)
         return self._frame_of(adapted) if self._is_adaptive else self._frame
 
@@ -77,7 +81,7 @@ class _Adaptation:
         """A plan whose filters are adaptive; the very same object if nothing changes."""
         conditions: list[Any] = []  # of filters on top of one another, the innermost first
         below = node
-        while below.getClass().getSimpleName() == "Filter" and not _is_ours(below):
+        while below.nodeName() == "Filter" and not _is_ours(below):
             conditions = [*self._conjuncts(below.condition()), *conditions]
             below = below.child()
         if not conditions:
@@ -104,7 +108,7 @@ class _Adaptation:
 
     def _pushed_into_join(self, node: Any, conditions: Sequence[Any]) -> tuple[Any, list[Any]] | None:  # noqa: ANN401
         """A join whose sides have got the conditions on them, and the conditions that are left; None if none moves."""
-        if node.getClass().getSimpleName() != "Join":
+        if node.nodeName() != "Join":
             return None
         sides: list[Any] = [node.left(), node.right()]
         pushed: tuple[list[Any], list[Any]] = [], []
@@ -123,8 +127,11 @@ class _Adaptation:
 
     def _filtered(self, conditions: Sequence[Any], child: Any) -> Any:  # noqa: ANN401 - as above
         """The adaptive plan of conditions on a plan; None where there is nothing to gain."""
+        condition = self._conjunction(conditions)
+        if not _has_choice(tree_of(condition.toJSON())):
+            return None
         frame = self._frame_of(child)
-        column = column_of_expression(self._jvm, self._conjunction(conditions))
+        column = column_of_expression(self._jvm, condition)
         query = ask(frame, [column], FilterOptions(), may_join=False)
         if len(query.predicates) < 2:  # noqa: PLR2004 - a single predicate has no order
             return None
@@ -137,7 +144,7 @@ class _Adaptation:
         return lowered._jdf.queryExecution().analyzed()  # noqa: SLF001 - no public way
 
     def _conjuncts(self, condition: Any) -> list[Any]:  # noqa: ANN401 - expressions of the JVM
-        if condition.getClass().getSimpleName() != "And":
+        if condition.nodeName() != "And":
             return [condition]
         return [*self._conjuncts(condition.left()), *self._conjuncts(condition.right())]
 
@@ -155,6 +162,18 @@ class _Adaptation:
 
         dataset = java_class(self._jvm, "org.apache.spark.sql.classic.Dataset")
         return DataFrame(dataset.ofRows(self._spark._jsparkSession, plan), self._spark)  # noqa: SLF001 - no public way
+
+
+def _has_choice(tree: Node) -> bool:
+    """Whether the parts of a condition may have a better order: some run in Python, or several take time in Spark."""
+    parts, slow = [tree], 0
+    while parts:
+        part = parts.pop()
+        if part.kind in {"And", "Or", "Not"}:
+            parts.extend(part.children)
+        else:
+            slow += not is_cheap(part)
+    return slow >= WORTH_ORDERING or runs_python(tree)
 
 
 def _is_ours(filter_node: Any) -> bool:  # noqa: ANN401 - a plan of the JVM

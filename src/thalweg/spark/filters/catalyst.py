@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-import json
-import operator
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from thalweg.spark.filters.harmless import CLOCKS, Node, Prover
-from thalweg.spark.jvm import java_class
+from thalweg.spark.filters.frames import once_a_frame
+from thalweg.spark.filters.harmless import Node, Prover
+from thalweg.spark.filters.operators import all_of
+from thalweg.spark.filters.trees import columns_in, is_cheap, nodes_in, numbers_in, runs_python, tree_of
+from thalweg.spark.jvm import java_class, java_method
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
-# Catalyst's expressions that take nanoseconds, as do casts between numbers; constants Spark evaluates beforehand.
-# fmt: off
-CHEAP = {
-    "Abs", "Add", "Alias", "And", "AttributeReference", "Between", "BitwiseAnd", "BitwiseNot", "BitwiseOr",
-    "BitwiseXor", "CaseWhen", "Coalesce", "CommonExpressionDef", "CommonExpressionRef", "DateAdd", "DateDiff",
-    "DateSub", "Divide", "EqualNull", "EqualNullSafe", "EqualTo", "GetStructField", "GreaterThan",
-    "GreaterThanOrEqual", "If", "In", "IntegralDivide", "IsNaN", "IsNotNull", "IsNull", "LessThan", "LessThanOrEqual",
-    "Multiply", "Not", "NullIf", "NullIfResult", "Nvl", "Nvl2", "Or", "Pmod", "Remainder", "Subtract", "UnaryMinus",
-    "With",
-}
-# fmt: on
-NUMBER = re.compile(r"byte|short|integer|long|float|double|decimal\(.*\)")
 ATTRIBUTE = re.compile(r"(.*)#(\d+)L?(-T\d+ms)?", re.DOTALL)  # as Spark writes it: name, number, type, watermark
 ERROR_LOGGER = "SQLQueryContextLogger"  # PySpark's
 SEPARATOR = "\0"  # occurs in no name
+RESULT_ID = re.compile(r'"resultId":\{[^{}]*\},?')  # of a call of a Python UDF: another in every call
+MOST_ANALYSES = 200  # that are remembered
 
+Found = TypeVar("Found")
+
+_analyses: dict[tuple[str, str, str], CatalystAnalysis] = {}  # by conditions, columns and settings
 _null_intolerant: dict[str, bool] = {}  # by Catalyst's classes, as the JVM has told: every question to it takes time
 
 
@@ -60,71 +54,126 @@ class Facts:
         )
 
 
-@dataclass(frozen=True)
-class AnalysedCondition:
-    """A condition after Spark's analysis: facts about it and, of a classic session, Catalyst's objects behind it."""
-
-    facts: Facts
-    tree: Node | None = None
-    analysis: CatalystAnalysis | None = None
-
-    @property
-    def sql(self) -> str | None:
-        """The condition as SQL text; None where Spark does not tell."""
-        if self.tree is None or self.analysis is None:
-            return None
-        return self.analysis.catalyst.property_of(self.tree, "sql")
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CatalystAnalysis:
     """The analysis of all conditions on a DataFrame of a classic session."""
 
     catalyst: Catalyst
-    prover: Prover
+    tree: Node  # of the conjunction of all conditions
     names: dict[int, str]  # of the DataFrame's columns, by Catalyst's numbers, where a name means one column
     numbers: frozenset[int]  # of all columns of the DataFrame
+    _answers: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+
+    def once(self, question: Hashable, answer: Callable[[], Found]) -> Found:
+        """The answer to a question about these conditions, which is found once."""
+        if question not in self._answers:
+            self._answers[question] = answer()
+        found: Found = self._answers[question]
+        return found
+
+    @cached_property
+    def prover(self) -> Prover:
+        """Proves that expressions cannot raise."""
+        return Prover(self.catalyst.fold, self.catalyst.property_of)
+
+    @cached_property
+    def is_deterministic(self) -> bool:
+        """Whether all conditions are, but for Python UDFs."""
+        return bool(self.catalyst.root.deterministic())
+
+    def facts(self, tree: Node) -> Facts:
+        """The facts about a condition in the tree."""
+        safe = self.prover.is_harmless(tree)
+        return Facts(
+            safe=safe,
+            cheap=safe and is_cheap(tree),
+            deterministic=not runs_python(tree)
+            and (self.is_deterministic or self.catalyst.property_of(tree, "deterministic") == "True"),
+            columns=columns_in(tree, self.names),
+            not_null=() if safe else tuple(dict.fromkeys(_not_null(tree, self.catalyst, self.names))),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class AnalysedCondition:
+    """A condition after Catalyst's analysis, or a part of such a condition."""
+
+    tree: Node
+    analysis: CatalystAnalysis
+
+    @property
+    def facts(self) -> Facts:
+        """The facts about the condition."""
+        return self.analysis.once(("facts", self.tree.number), lambda: self.analysis.facts(self.tree))
+
+    @property
+    def sql(self) -> str:
+        """The condition as SQL text."""
+        return self.analysis.once(
+            ("sql", self.tree.number), lambda: self.analysis.catalyst.property_of(self.tree, "sql") or self.tree.kind
+        )
+
+    @property
+    def column(self) -> Column | None:
+        """A Column of the condition, which knows its columns by identity; None where Spark does not give one."""
+        return self.analysis.once(("column", self.tree.number), lambda: self.analysis.catalyst.column(self.tree))
+
+    @property
+    def parts(self) -> list[AnalysedCondition]:
+        """The conditions that this condition is made of."""
+        return [AnalysedCondition(child, self.analysis) for child in self.tree.children]
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether the condition reads columns of the DataFrame and nothing else: neither others nor a subquery."""
+        has_subquery = any("plan" in node.fields for node in nodes_in(self.tree))
+        return not has_subquery and self.analysis.numbers.issuperset(numbers_in(self.tree))
 
 
 def facts_of(frame: DataFrame, conditions: Sequence[Column]) -> list[Facts]:
     """The facts about conditions on a DataFrame. Spark refuses conditions that it cannot analyse."""
-    return [condition.facts for condition in analyse(frame, conditions)]
+    if not conditions or hasattr(frame, "_jdf"):
+        return [condition.facts for condition in analyse(frame, conditions)]
+    from thalweg.spark.filters.connect import is_simple_test, may_be_random
+
+    _ = frame.where(all_of(conditions)).schema  # analyse the conditions now
+    simple = [is_simple_test(frame, condition) for condition in conditions]
+    return [
+        Facts(safe=is_simple, cheap=is_simple, deterministic=not may_be_random(condition), columns=None)
+        for is_simple, condition in zip(simple, conditions, strict=True)
+    ]
 
 
 def analyse(frame: DataFrame, conditions: Sequence[Column]) -> list[AnalysedCondition]:
-    """Let Spark analyse conditions on a DataFrame, all at once. Spark refuses conditions that it cannot analyse."""
+    """Let Catalyst analyse conditions on a DataFrame of a classic session, all at once.
+
+    Spark refuses conditions that it cannot analyse.
+    """
     if not conditions:
         return []
-    filtered = frame.where(reduce(operator.and_, conditions))
-    if not hasattr(filtered, "_jdf"):  # Connect: the tree is at the server
-        from thalweg.spark.filters.connect import is_simple_test, may_be_random
+    filtered: Any = frame.where(all_of(conditions))
+    root = _condition_of(filtered._jdf.queryExecution().analyzed())  # noqa: SLF001 - no public way to the plan
+    analysis = _remembered(frame, root)
+    return [AnalysedCondition(tree, analysis) for tree in _operands(analysis.tree, len(conditions))]
 
-        _ = filtered.schema  # analyse the conditions now
-        simple = [is_simple_test(frame, condition) for condition in conditions]
-        return [
-            AnalysedCondition(
-                Facts(safe=is_simple, cheap=is_simple, deterministic=not may_be_random(condition), columns=None)
-            )
-            for is_simple, condition in zip(simple, conditions, strict=True)
-        ]
-    conjunction = _condition_of(filtered._jdf.queryExecution().analyzed())  # noqa: SLF001 - no public way to the plan
-    catalyst = Catalyst(frame.sparkSession._jvm, conjunction)  # noqa: SLF001 - as above
-    names, numbers = _names_of_columns(frame)
-    analysis = CatalystAnalysis(catalyst, Prover(catalyst.fold, catalyst.property_of), names, numbers)
-    is_all_deterministic = conjunction.deterministic()
-    analysed = []
-    for tree in _operands(tree_of(conjunction.toJSON()), len(conditions)):
-        safe = analysis.prover.is_harmless(tree)
-        facts = Facts(
-            safe=safe,
-            cheap=safe and _is_cheap(tree),
-            deterministic=not runs_python(tree)
-            and (is_all_deterministic or catalyst.property_of(tree, "deterministic") == "True"),
-            columns=_columns(tree, names),
-            not_null=() if safe else tuple(dict.fromkeys(_not_null(tree, catalyst, names))),
-        )
-        analysed.append(AnalysedCondition(facts, tree, analysis))
-    return analysed
+
+def _remembered(frame: DataFrame, root: Any) -> CatalystAnalysis:  # noqa: ANN401 - an expression of the JVM
+    """The analysis of the same conditions on the same columns with the same settings, if there was one; or a new one.
+
+    Conditions are the same if Catalyst says so, which compares the functions of UDFs too, and has written the same
+    text of both, which tells their order.
+    """
+    spark: Any = frame.sparkSession
+    text, output = root.toJSON(), _output(frame)
+    key = (RESULT_ID.sub("", text), output, spark.conf._jconf.getAll().toString())  # noqa: SLF001 - in two calls
+    found = _analyses.get(key)
+    if found is None or not found.catalyst.root.semanticEquals(root):
+        catalyst = Catalyst(spark._jvm, root, counts_alike='"plan":' not in text)  # noqa: SLF001 - no public way
+        found = CatalystAnalysis(catalyst, tree_of(text), *_names_of_columns(output, spark))
+        _analyses[key] = found
+        while len(_analyses) > MOST_ANALYSES:
+            _analyses.pop(next(iter(_analyses)), None)  # the oldest
+    return found
 
 
 @dataclass(frozen=True)
@@ -133,10 +182,13 @@ class Catalyst:
 
     jvm: Any
     root: Any
+    counts_alike: bool = False  # whether the tree's numbers are Spark's own, as they are where there is no subquery
 
     def expression(self, node: Node) -> Any:  # noqa: ANN401 - an object of the JVM
-        """The object of a node; None if Spark counts its nodes in another way, as it does below subqueries."""
+        """The object of a node; None if Spark counts its nodes in another way."""
         found = self.root.apply(node.number)
+        if self.counts_alike:
+            return found
         return found if found is not None and found.getClass().getSimpleName() == node.kind else None
 
     def _class(self, name: str) -> Any:  # noqa: ANN401 - a class of the JVM
@@ -198,29 +250,18 @@ def column_of_expression(jvm: Any, expression: Any) -> Column:  # noqa: ANN401 -
     """A Column of an expression that Catalyst has analysed, which knows its columns by identity."""
     from pyspark.sql.classic.column import Column
 
-    return Column(java_class(jvm, "org.apache.spark.sql.classic.ExpressionUtils").column(expression))
-
-
-def tree_of(text: str) -> Node:
-    """The tree that Catalyst wrote as a JSON list, in which every node comes before its children.
-
-    >>> tree_of('[{"class": "a.Not", "num-children": 1}, {"class": "a.Literal", "num-children": 0}]').children[0].kind
-    'Literal'
-    """
-    listed = json.loads(text)
-    trees: list[Node] = []  # of the nodes that follow in the list, the next tree last
-    for number in range(len(listed) - 1, -1, -1):
-        fields = listed[number]
-        children = tuple(trees.pop() for _ in range(fields["num-children"]))
-        trees.append(Node(fields["class"].rpartition(".")[2], fields, children, number))
-    return trees.pop()
+    return Column(java_method(jvm, "org.apache.spark.sql.classic.ExpressionUtils", "column")(expression))
 
 
 def _condition_of(plan: Any) -> Any:  # noqa: ANN401 - objects of the JVM
     """The condition of the topmost filter: above it, Spark removes columns that it added for the condition alone."""
-    while plan.getClass().getSimpleName() != "Filter":
-        plan = plan.child()
-    return plan.condition()
+    from py4j.protocol import Py4JError
+
+    while True:
+        try:
+            return plan.condition()
+        except Py4JError:  # it is no filter
+            plan = plan.child()
 
 
 def _operands(conjunction: Node, count: int) -> list[Node]:
@@ -232,44 +273,23 @@ def _operands(conjunction: Node, count: int) -> list[Node]:
     return [conjunction, *reversed(operands)]
 
 
-def _nodes(tree: Node) -> Iterator[Node]:
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting.extend(reversed(node.children))
-
-
-def _is_cheap(tree: Node) -> bool:
-    if all(node.kind == "Literal" or node.kind in CLOCKS for node in _nodes(tree) if not node.children):
-        return True
-    return (tree.kind in CHEAP or _is_cheap_cast(tree)) and all(map(_is_cheap, tree.children))
-
-
-def _is_cheap_cast(tree: Node) -> bool:
-    """Whether an expression is a cast to a number that reads no text."""
-    if tree.kind != "Cast" or not NUMBER.fullmatch(str(tree.fields["dataType"])):
-        return False
-    return all(node.fields.get("dataType") != "string" for node in _nodes(tree))
-
-
-def runs_python(tree: Node) -> bool:
-    """Whether an expression calls a Python UDF."""
-    return any("PythonUDF" in node.kind for node in _nodes(tree))
-
-
-def _names_of_columns(frame: DataFrame) -> tuple[dict[int, str], frozenset[int]]:
-    """The names of a DataFrame's columns by Catalyst's numbers, without names that mean several; and all numbers."""
+@once_a_frame
+def _output(frame: Any) -> str:  # noqa: ANN401 - a classic DataFrame
+    """The columns of a DataFrame with Catalyst's numbers, as Spark writes them; nothing where it does not."""
     from py4j.protocol import Py4JError
 
     try:
-        listed = frame._jdf.queryExecution().analyzed().output().mkString(SEPARATOR)  # noqa: SLF001 - as above
+        return str(frame._jdf.queryExecution().analyzed().output().mkString(SEPARATOR))  # noqa: SLF001 - no public way
     except Py4JError:
-        return {}, frozenset()
-    found = [match for match in map(ATTRIBUTE.fullmatch, listed.split(SEPARATOR)) if match]
+        return ""
+
+
+def _names_of_columns(output: str, spark: SparkSession) -> tuple[dict[int, str], frozenset[int]]:
+    """The names of a DataFrame's columns by Catalyst's numbers, without names that mean several; and all numbers."""
+    found = [match for match in map(ATTRIBUTE.fullmatch, output.split(SEPARATOR)) if match]
     names = [match[1] for match in found]
     keys = [name.lower() for name in names]
-    if len(set(keys)) < len(set(names)) and frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
+    if len(set(keys)) < len(set(names)) and spark.conf.get("spark.sql.caseSensitive") == "true":
         keys = names
     counts = Counter(keys)
     unique = {int(match[2]): match[1] for match, key in zip(found, keys, strict=True) if counts[key] == 1}
@@ -296,16 +316,3 @@ def _is_null_intolerant(tree: Node, catalyst: Catalyst) -> bool:
             return False
         _null_intolerant[tree.kind] = known == "True"
     return _null_intolerant[tree.kind]
-
-
-def numbers_in(tree: Node) -> list[int]:
-    """Catalyst's numbers of the columns that an expression reads, in the order in which they occur."""
-    return [node.fields["exprId"]["id"] for node in _nodes(tree) if node.kind == "AttributeReference"]
-
-
-def _columns(tree: Node, names: dict[int, str]) -> tuple[str, ...] | None:
-    """The names of the columns that a condition reads, each once, in the order in which they occur."""
-    numbers = numbers_in(tree)
-    if any(number not in names for number in numbers):
-        return None
-    return tuple(dict.fromkeys(names[number] for number in numbers))

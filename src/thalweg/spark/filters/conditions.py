@@ -7,13 +7,30 @@ condition itself would.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 from thalweg.spark.filters.catalyst import Facts
+from thalweg.spark.filters.frames import schema_of
+from thalweg.spark.filters.operators import (
+    all_of,
+    both,
+    cast,
+    column_named,
+    either,
+    equal,
+    expression,
+    if_null,
+    is_not_null,
+    is_null,
+    literal,
+    negation,
+    never,
+    product_or_null,
+    when,
+)
 from thalweg.spark.filters.worker.judges import FALSE, TRUE, UNKNOWN
 
 if TYPE_CHECKING:
@@ -57,41 +74,39 @@ class SparkCondition:
     @cached_property
     def true(self) -> Column:
         """Whether the condition is true."""
-        return self.strict if self.attempt is None else all_of([*self._not_null, self.attempt == TRUE])
+        return self.strict if self.attempt is None else all_of([*self._not_null, equal(self.attempt, TRUE)])
 
     @cached_property
     def false(self) -> Column:
         """Whether the condition is false, hence not NULL."""
-        return ~self.strict if self.attempt is None else self.attempt == FALSE
+        return negation(self.strict) if self.attempt is None else equal(self.attempt, FALSE)
 
     @cached_property
     def raised(self) -> Column | None:
         """Whether the condition raises."""
-        return None if self.attempt is None else self.attempt.isNull()
+        return None if self.attempt is None else is_null(self.attempt)
 
     @cached_property
     def keeps(self) -> Column:
         """True where the condition is, and where it raises: another predicate may still reject the row."""
-        from pyspark.sql import functions as f
-
         if self.attempt is None:
             return self.strict
-        return all_of([*self._not_null, f.coalesce(self.attempt, f.lit(TRUE)) == TRUE])
+        return all_of([*self._not_null, equal(if_null(self.attempt, literal(TRUE)), TRUE)])
 
     @property
     def _not_null(self) -> list[Column]:
         """The conditions that Spark would infer from the condition as written, and hand to the data's source."""
-        from pyspark.sql import functions as f
-
-        return [f.col(quoted(name)).isNotNull() for name in self.facts.not_null]
+        return [is_not_null(column_named(quoted(name))) for name in self.facts.not_null]
 
     @property
     def code(self) -> Column:
         """The outcome as a number for a worker: FALSE, TRUE or UNKNOWN, and NULL where the condition raises."""
         from pyspark.sql import functions as f
 
-        known = f.when(self.true, f.lit(TRUE)).when(self.false, f.lit(FALSE))
-        return known.otherwise(f.lit(UNKNOWN)) if self.raised is None else known.when(~self.raised, f.lit(UNKNOWN))
+        known = f.when(self.true, literal(TRUE)).when(self.false, literal(FALSE))
+        if self.raised is None:
+            return known.otherwise(literal(UNKNOWN))
+        return known.when(negation(self.raised), literal(UNKNOWN))
 
     def timed(self, opaque: Column) -> Column:
         """The outcome as a number, in the form that a sample times: attempted only where the condition may raise.
@@ -116,7 +131,7 @@ class Negation(SparkCondition):
     @classmethod
     def of(cls, negated: SparkCondition) -> Negation:
         """The negation of a condition."""
-        return cls(~negated.strict, negated.facts, negated=negated)
+        return cls(negation(negated.strict), negated.facts, negated=negated)
 
     @property
     def may_raise(self) -> bool:  # noqa: D102 - as above
@@ -157,9 +172,7 @@ class Disjunction(SparkCondition):
         # A member that is true stands before all that may raise: the error of another member does not matter then.
         raising = any(member.may_raise for member in members)
         first = [member.true for member in members] if raising else []
-        return cls(
-            reduce(operator.or_, [*first, *(member.strict for member in members)]), facts, alternatives=tuple(members)
-        )
+        return cls(reduce(either, [*first, *(member.strict for member in members)]), facts, alternatives=tuple(members))
 
     @property
     def may_raise(self) -> bool:  # noqa: D102 - as above
@@ -171,18 +184,16 @@ class Disjunction(SparkCondition):
 
     @cached_property
     def true(self) -> Column:  # noqa: D102
-        return reduce(operator.or_, (member.true for member in self.members))
+        return reduce(either, (member.true for member in self.members))
 
     @cached_property
     def false(self) -> Column:  # noqa: D102
-        return reduce(operator.and_, (member.false for member in self.members))
+        return reduce(both, (member.false for member in self.members))
 
     @cached_property
     def raised(self) -> Column | None:  # noqa: D102
-        from pyspark.sql import functions as f
-
         raised = [member.raised for member in self.members if member.raised is not None]
-        return ~f.coalesce(self.true, f.lit(False)) & reduce(operator.or_, raised) if raised else None  # noqa: FBT003
+        return both(negation(_surely(self.true)), reduce(either, raised)) if raised else None
 
     @cached_property
     def keeps(self) -> Column:  # noqa: D102
@@ -211,15 +222,11 @@ def attempt(condition: Column, opaque: Column) -> Column:
 
 def _number(condition: Column, opaque: Column) -> Column:
     """The outcome as a number, in a branch that Spark leaves where it is."""
-    from pyspark.sql import functions as f
-
-    return f.when(opaque, f.coalesce(condition.cast("int"), f.lit(UNKNOWN))).otherwise(f.lit(FALSE))
+    return when(opaque, if_null(cast(condition, "int"), literal(UNKNOWN)), literal(FALSE))
 
 
 def _attempted(number: Column) -> Column:
-    from pyspark.sql import functions as f
-
-    return f.try_multiply(f.expr("interval '1' second"), number).cast("int")
+    return cast(product_or_null(expression("interval '1' second"), number), "int")
 
 
 def opaque_truth(frame: DataFrame, columns: Sequence[str] | None = None) -> Column:
@@ -228,20 +235,19 @@ def opaque_truth(frame: DataFrame, columns: Sequence[str] | None = None) -> Colu
     It reads a column that the condition reads anyway, if these are known: so a condition on partition columns alone
     reads no other column, and Spark can still prune by it.
     """
-    from pyspark.sql import functions as f
-
-    spelt_alike = [name.lower() for name in frame.columns]
+    fields = schema_of(frame).fields
+    spelt_alike = [each.name.lower() for each in fields]
     usable = [
         each
-        for each in frame.schema.fields
+        for each in fields
         if spelt_alike.count(each.name.lower()) == 1
         and not any(mark in each.dataType.simpleString() for mark in UNHASHABLE)
         and (not columns or each.name in columns)
     ]
     best = min(usable, key=lambda each: each.dataType.typeName() not in FIXED_WIDTH, default=None)
     if best is None:
-        return f.rand() >= 0 if not columns else opaque_truth(frame)
-    return f.hash(f.col(quoted(best.name))).bitwiseAND(1) < 2  # noqa: PLR2004 - the last bit is 0 or 1
+        return expression("rand() >= 0") if not columns else opaque_truth(frame)
+    return expression(f"(hash({backticked(best.name)}) & 1) < 2")  # the last bit is 0 or 1
 
 
 def quoted(name: str) -> str:
@@ -258,14 +264,10 @@ def backticked(name: str) -> str:
     return "`{}`".format(name.replace("`", "``"))
 
 
-def all_of(conditions: Sequence[Column]) -> Column:
-    """The conjunction of conditions, in this order."""
-    return reduce(operator.and_, conditions)
-
-
 def _true_or_raised(condition: SparkCondition) -> Column:
-    from pyspark.sql import functions as f
+    return condition.true if condition.raised is None else either(_surely(condition.true), condition.raised)
 
-    if condition.raised is None:
-        return condition.true
-    return f.coalesce(condition.true, f.lit(False)) | condition.raised  # noqa: FBT003
+
+def _surely(condition: Column) -> Column:
+    """Whether a condition is true: false where it is NULL."""
+    return if_null(condition, never())

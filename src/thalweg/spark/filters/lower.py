@@ -7,18 +7,30 @@ Wherever possible a stage is one deterministic filter: then filters that come la
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from thalweg.spark.filters.branching import branched
 from thalweg.spark.filters.choose import runs_strictly
-from thalweg.spark.filters.conditions import SparkCondition, all_of
+from thalweg.spark.filters.conditions import SparkCondition
 from thalweg.spark.filters.forms import ConditionForm, LookupJoin, Place, PythonForm
+from thalweg.spark.filters.operators import (
+    all_of,
+    always,
+    both,
+    cast,
+    column_named,
+    equal,
+    expression,
+    is_not_null,
+    is_null,
+    literal,
+    never,
+    when,
+)
 from thalweg.spark.filters.plan import FilterPlan, Stage
 from thalweg.spark.filters.worker.filter_pass import pass_of
 from thalweg.spark.filters.worker.spec import Answer, PassSpec, PolicySpec
@@ -81,11 +93,9 @@ class _Lowering:
 
     def _filter(self, condition: Column) -> None:
         """Keep the rows for which a condition is true; the first filter also says which run it belongs to."""
-        from pyspark.sql import functions as f
-
         if self._guard is not None:
-            condition = f.when(self._guard, condition).otherwise(f.lit(False))  # noqa: FBT003
-        self._frame = self._frame.where(condition if self._is_tagged else condition & tag(self._query.key))
+            condition = when(self._guard, condition, never())
+        self._frame = self._frame.where(condition if self._is_tagged else both(condition, tag(self._query.key)))
         self._is_tagged = True
 
     def _conditions(self, stage: Stage) -> Column:
@@ -115,7 +125,7 @@ class _Lowering:
         # evaluate ahead of the join.
         found_column = f"{PREFIX}{number}_found"
         keys = f.broadcast(lookup.table.current.keys_frame(self._frame.sparkSession, found_column, names))
-        known = all_of([f.col(column).isNotNull() for column in lookup.on])
+        known = all_of([is_not_null(column_named(name)) for name in lookup.on])
         nothing_waits = not rest and not self._unchecked and not self._reasons
         if nothing_waits or (rest and rest[0].place is Place.JOIN):  # the last join speaks for the joins before it
             if lookup.negate:
@@ -123,30 +133,28 @@ class _Lowering:
             self._frame = self._frame.join(keys, _same(lookup, names), "left_anti" if lookup.negate else "left_semi")
             return
         self._scratch += [*names, found_column]
-        found = f.col(found_column)
+        found = column_named(found_column)
         if lookup.negate:
             self._frame = self._frame.join(keys, _same(lookup, names), "left")
             self._guard = None
-            self._filter(known & found.isNull())
-            self._guard = known & found.isNull()
+            self._filter(both(known, is_null(found)))
+            self._guard = both(known, is_null(found))
         else:
             self._frame = self._frame.join(keys, _same(lookup, names), "inner")
             self._guard = found
 
     def _filter_in_python(self, stage: Stage, rest: Sequence[Stage]) -> None:
         """Keep the rows that Python predicates, and conditions behind them, keep: all in one deterministic filter."""
-        from pyspark.sql import functions as f
-
         behind = [self._conditions(later) for later in rest]
         self._is_tagged = True  # by the function's name
         if rest and self._query.on_error == "raise":  # a condition behind it may still reject a row that fails
             reason = python_column(self._query, self._plan, stage, Answer.KEEP_OR_REASON, self._guard)
-            last = self._raised([reason, *map(f.col, self._reasons)])
-            kept = f.when(reason.isNull(), f.lit(False)).otherwise(all_of([*behind, last]))  # noqa: FBT003
+            last = self._raised([reason, *map(column_named, self._reasons)])
+            kept = when(is_null(reason), never(), all_of([*behind, last]))
         else:
             kept = python_column(self._query, self._plan, stage, Answer.KEEP, self._guard)
-            behind += [self._raised(list(map(f.col, self._reasons)))] if self._unchecked or self._reasons else []
-            kept = f.when(kept, all_of(behind)).otherwise(f.lit(False)) if behind else kept  # noqa: FBT003
+            behind += [self._raised(list(map(column_named, self._reasons)))] if self._unchecked or self._reasons else []
+            kept = when(kept, all_of(behind), never()) if behind else kept
         self._filter(kept)
         self._unchecked, self._reasons = [], []
 
@@ -165,17 +173,15 @@ class _Lowering:
         self._frame = self._frame.withColumn(name, reason)
         self._is_tagged = True
         self._guard = None
-        self._filter(f.col(name).isNotNull())
-        self._guard = f.col(name).isNotNull()
+        self._filter(is_not_null(column_named(name)))
+        self._guard = is_not_null(column_named(name))
         self._reasons.append(name)
         self._scratch.append(name)
 
     def _check(self) -> None:
         """Raise the errors that have waited, for rows that no predicate has rejected."""
-        from pyspark.sql import functions as f
-
         if self._unchecked or self._reasons:
-            self._filter(self._raised(list(map(f.col, self._reasons))))
+            self._filter(self._raised(list(map(column_named, self._reasons))))
         elif not self._is_tagged:
             self._frame = self._frame.where(tag(self._query.key))
 
@@ -211,8 +217,6 @@ class _Lowering:
 
         Each depends on all other conditions, so that Spark cannot evaluate it ahead of them.
         """
-        from pyspark.sql import functions as f
-
         if self._query.on_error != "raise" or self._strict_last:
             return []
         numbers = [number for number, form in enumerate(self._query.forms) if form.place is Place.SPARK]
@@ -221,21 +225,21 @@ class _Lowering:
             condition = self._condition(number)
             if condition.raised is not None:
                 others = [self._condition(other).keeps for other in numbers if other != number]
-                checks.append(f.when(condition.raised, all_of([*others, condition.strict])).otherwise(f.lit(True)))  # noqa: FBT003
+                checks.append(when(condition.raised, all_of([*others, condition.strict]), always()))
         return checks
 
     def _raised(self, reasons: Sequence[Column]) -> Column:
         """Raises the failure of a row: of the first Python predicate as written, if any failed, else of a condition."""
         from pyspark.sql import functions as f
 
-        checked = all_of(self._unchecked) if self._unchecked else f.lit(True)  # noqa: FBT003
+        checked = all_of(self._unchecked) if self._unchecked else always()
         if not reasons:
             return checked
         first = f.least(
-            *(f.when(reason == "", f.lit(NO_REASON)).otherwise(reason) for reason in reasons), f.lit(NO_REASON)
+            *(when(equal(reason, ""), literal(NO_REASON), reason) for reason in reasons), literal(NO_REASON)
         )
-        failure = f.raise_error(f.substring(first, NUMBER_LETTERS, 1 << 20)).cast("boolean")
-        return f.when(first != NO_REASON, failure).otherwise(checked)
+        failure = cast(f.raise_error(f.substring(first, NUMBER_LETTERS, 1 << 20)), "boolean")
+        return when(equal(first, NO_REASON), checked, failure)
 
 
 def tag(key: str) -> Column:
@@ -243,9 +247,7 @@ def tag(key: str) -> Column:
 
     Where Python comes first, the function's name tells.
     """
-    from pyspark.sql import functions as f
-
-    return f.expr(f"'thalweg:{key}' is not null")
+    return expression(f"'thalweg:{key}' is not null")
 
 
 def python_column(
@@ -343,6 +345,4 @@ def _udf(spec: PassSpec, predicates: int, *, once: bool) -> Callable[..., Column
 
 def _same(lookup: LookupPredicate, names: Sequence[str]) -> Column:
     """Whether a row has a key, whose parts have these names."""
-    from pyspark.sql import functions as f
-
-    return reduce(operator.and_, (f.col(on) == f.col(name) for on, name in zip(lookup.on, names, strict=True)))
+    return all_of([equal(column_named(on), column_named(name)) for on, name in zip(lookup.on, names, strict=True)])

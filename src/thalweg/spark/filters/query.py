@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from thalweg.drift import DETECTORS, Detector, NoDetector
 from thalweg.ordering import POLICIES, Policy
-from thalweg.ordering import policy as policy_by_name
 from thalweg.ordering.precedence import MAX_FILTERS, required_before
 from thalweg.ordering.types import Integers
 from thalweg.registry import find, hint
@@ -23,10 +22,12 @@ from thalweg.sealed import short_digest
 from thalweg.spark import runs
 from thalweg.spark.filters.conditions import quoted
 from thalweg.spark.filters.forms import Form, Place, code_form
+from thalweg.spark.filters.frames import schema_of
+from thalweg.spark.filters.operators import column_named
 from thalweg.spark.filters.predicates.base import Analysis, Predicate, as_predicate, column_names
 from thalweg.spark.filters.predicates.compound import conjuncts
 from thalweg.spark.filters.routes import AUTO, RouteBy, Routes, check_route_by, routes_of
-from thalweg.spark.filters.split.split import split
+from thalweg.spark.filters.split.split import Split, split
 from thalweg.spark.filters.worker.quarantine import QuarantineSpec
 from thalweg.spark.filters.worker.spec import PolicySpec
 from thalweg.spark.folder import StateFolder, folder_for
@@ -100,9 +101,7 @@ class FilterQuery:
 
     def column(self, name: str) -> Column:
         """A column that Python predicates take, as Spark finds it."""
-        from pyspark.sql import functions as f
-
-        return self.computed[name] if name in self.computed else f.col(name)
+        return self.computed[name] if name in self.computed else column_named(name)
 
     @property
     def runs_in_python(self) -> bool:
@@ -112,7 +111,8 @@ class FilterQuery:
 
 def ask(frame: DataFrame | None, written: Sequence[Any], options: FilterOptions, *, may_join: bool) -> FilterQuery:
     """Check the user's predicates, and find out how each can run; some checks need a DataFrame."""
-    predicates, split_notes = _split(frame, _predicates(written))
+    found = _split(frame, _predicates(written))
+    predicates = list(found.predicates)
     names = _distinct_names(predicates)
     quarantine_columns = (
         column_names(options.quarantine_columns, "quarantine_columns") if options.quarantine_columns else ()
@@ -128,7 +128,7 @@ def ask(frame: DataFrame | None, written: Sequence[Any], options: FilterOptions,
     kind, policy_options = _policy_of(options.policy)
     # A join has one order for all rows. Where the user names columns that tell classes apart, lookups run in Python.
     may_join = may_join and (options.route_by is None or options.route_by == AUTO)
-    analysis = Analysis(frame, predicates, kind, folder.url, may_join=may_join)
+    analysis = Analysis(frame, predicates, kind, folder.url, may_join=may_join, conditions=found.conditions)
     forms = [predicate.form(analysis) for predicate in predicates]
     policy_options |= _constraints(predicates, names, forms)
     if options.on_error == "quarantine":
@@ -152,7 +152,7 @@ def ask(frame: DataFrame | None, written: Sequence[Any], options: FilterOptions,
         quarantine_columns=quarantine_columns,
         folder=folder,
         routes=None if frame is None else routes_of(frame, options.route_by, plain, kind, len(forms)),
-        notes=(*split_notes, *_notes(options, forms)),
+        notes=(*found.notes, *_notes(options, forms)),
     )
     if options.on_error == "quarantine":
         _check_python_is_last(query)
@@ -177,12 +177,11 @@ def computed_by(predicates: Sequence[Predicate]) -> dict[str, Column]:
     }
 
 
-def _split(frame: DataFrame | None, predicates: list[Predicate]) -> tuple[list[Predicate], tuple[str, ...]]:
-    """The predicates after their conditions were split; notes for the user."""
+def _split(frame: DataFrame | None, predicates: list[Predicate]) -> Split:
+    """The predicates after their conditions were split."""
     if frame is None:
-        return [conjunct for predicate in predicates for conjunct in conjuncts(predicate)], ()
-    found = split(frame, predicates)
-    return list(found.predicates), found.notes
+        return Split(tuple(conjunct for predicate in predicates for conjunct in conjuncts(predicate)))
+    return split(frame, predicates)
 
 
 def _distinct_names(predicates: Sequence[Predicate]) -> list[str]:
@@ -211,7 +210,7 @@ def _policy_of(choice: str | Policy | type[Policy]) -> tuple[type[Policy], dict[
     if isinstance(choice, type) and issubclass(choice, Policy):
         return choice, {"prior": PRIOR}
     if isinstance(choice, str):
-        return type(policy_by_name(choice, 1)), {"prior": PRIOR}
+        return find(choice, POLICIES, "policy"), {"prior": PRIOR}
     names = ", ".join(policy.name for policy in POLICIES)
     raise TypeError(f"policy is a name, a policy or its class, not {choice!r}; names: {names}")
 
@@ -316,8 +315,9 @@ def _check_column(frame: DataFrame, needed_by: str, column: str) -> None:
 
 def types_of(frame: DataFrame, columns: Sequence[str]) -> dict[str, DataType]:
     """The types of columns, nested fields too. Spark refuses columns that are not there."""
-    plain = {each.name: each.dataType for each in frame.schema.fields}
-    if len({name.lower() for name in plain}) == len(frame.columns) and all(
+    fields = schema_of(frame).fields
+    plain = {each.name: each.dataType for each in fields}
+    if len({name.lower() for name in plain}) == len(fields) and all(
         column in plain and column.isidentifier() for column in columns
     ):
         return plain  # no need to ask Spark
@@ -326,7 +326,9 @@ def types_of(frame: DataFrame, columns: Sequence[str]) -> dict[str, DataType]:
 
 def _check_brought(frame: DataFrame | None, predicates: Sequence[Predicate]) -> None:
     """Refuse lookups that would bring columns where none can go, or under names that are taken."""
-    taken = {name.lower(): "the DataFrame" for name in (frame.columns if frame is not None else ())}
+    brings = any(part.brings for predicate in predicates for part in predicate.parts)
+    names = [each.name for each in schema_of(frame).fields] if brings and frame is not None else []
+    taken = {name.lower(): "the DataFrame" for name in names}
     for predicate in predicates:
         for part in predicate.parts:
             if part.brings and (frame is None or part is not predicate):

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from thalweg.spark.filters.conditions import SparkCondition, opaque_truth
 from thalweg.spark.filters.forms import SampledRows
+from thalweg.spark.filters.frames import once_a_frame, schema_of
 from thalweg.spark.jvm import java_class
 from thalweg.spark.plan_text import plan_text
 
@@ -48,6 +49,7 @@ class NoSampleError(Exception):
     """No sample was taken; the message says why."""
 
 
+@once_a_frame
 def estimated_size(frame: DataFrame) -> int | None:
     """Spark's estimate of a DataFrame's size in bytes; None where it has none."""
     if hasattr(frame, "_jdf"):
@@ -210,4 +212,4 @@ def _first_of_each_partition(frame: DataFrame) -> DataFrame | None:
 def row_width(frame: DataFrame) -> int:
     """How many bytes Spark thinks a row takes."""
     widths = {"string": 20, "binary": 100, "integer": 4, "date": 4, "float": 4, "boolean": 1}
-    return 8 + sum(widths.get(each.dataType.typeName(), 8) for each in frame.schema.fields)
+    return 8 + sum(widths.get(each.dataType.typeName(), 8) for each in schema_of(frame).fields)

@@ -40,17 +40,19 @@ def reason_against_sample(query: FilterQuery, frame: DataFrame) -> str | None:
     """Why no sample of a DataFrame is worth its price; None if it is."""
     size = estimated_size(frame)
     rows = math.inf if size is None else size / row_width(frame)
-    is_long = (
-        _slow_steps(query) >= WORTH_ORDERING
-        and _seconds_in_spark(query.forms, rows) / _cores(frame) >= LEAST_JOB_SECONDS
-    )
+    is_long = _slow_steps(query) >= WORTH_ORDERING and _is_long(_seconds_in_spark(query.forms, rows), frame)
     if not is_long and (not _finds_classes(query) or rows < FEWEST_ROWS_WITH_CLASSES):
         return "the input is too small for a sample"
     if (step := costly_step(frame)) is not None:
         return f"it would have to run the input, which has {step}"
-    if not is_long and _seconds_in_python(query, frame, rows) / _cores(frame) < LEAST_JOB_SECONDS:
+    if not is_long and not _is_long(_seconds_in_python(query, frame, rows), frame):
         return "the Python predicates take too little time for classes of rows to matter"
     return None
+
+
+def _is_long(seconds: float, frame: DataFrame) -> bool:
+    """Whether a job takes long that takes so many seconds on one core; Spark is asked for cores only if it matters."""
+    return seconds >= LEAST_JOB_SECONDS and seconds / _cores(frame) >= LEAST_JOB_SECONDS
 
 
 def _slow_steps(query: FilterQuery) -> int:

@@ -20,6 +20,7 @@ from thalweg.ordering import Policy
 from thalweg.spark import runs
 from thalweg.spark.filters.choose import choose
 from thalweg.spark.filters.evidence import Evidence, evidence_of
+from thalweg.spark.filters.frames import is_streaming
 from thalweg.spark.filters.lower import lower, lower_to_column
 from thalweg.spark.filters.predicates.base import as_predicate
 from thalweg.spark.filters.predicates.expression import ExpressionPredicate
@@ -106,10 +107,10 @@ def where(
         quarantine_columns=quarantine_columns,
         state=state,
     )
-    query = ask(frame, predicates, options, may_join=not frame.isStreaming)
+    query = ask(frame, predicates, options, may_join=not is_streaming(frame))
     evidence, notes = look(query, frame, sample=sample)
     run = record(query, evidence, notes)
-    if frame.isStreaming:
+    if is_streaming(frame):
         for predicate in query.brings.values():
             predicate.stored_table.fix_in(query.key)  # type: ignore[union-attr]  # a lookup, as it brings columns
     return lower(query, run.plan, frame)
@@ -173,7 +174,7 @@ def look(query: FilterQuery, frame: DataFrame, *, sample: bool | None = None) ->
     notes = merge_reports(query)
     saved, unusable = saved_evidence(query)
     notes += unusable
-    if saved is not None or sample is False or frame.isStreaming or not (sample or has_choice(query)):
+    if saved is not None or sample is False or is_streaming(frame) or not (sample or has_choice(query)):
         return saved, notes
     try:
         if not sample and (reason := reason_against_sample(query, frame)) is not None:

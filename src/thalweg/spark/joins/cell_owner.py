@@ -75,6 +75,7 @@ class NewRows:
 
     arrivals: Mapping[str, pa.RecordBatch]
     watermark: int | None
+    tables: Mapping[str, pa.RecordBatch]
 
 
 @dataclass(frozen=True)
@@ -111,10 +112,15 @@ class RemoteCell:
         self._knowledge: dict[str, Any] = {}
         self.switches: list[Switch] = []
 
-    def parts(self, arrivals: Mapping[str, pa.RecordBatch], watermark: int | None) -> Iterator[Step]:
+    def parts(
+        self,
+        arrivals: Mapping[str, pa.RecordBatch],
+        watermark: int | None,
+        tables: Mapping[str, pa.RecordBatch] | None = None,
+    ) -> Iterator[Step]:
         """Take in new rows, as `Cell.parts` does."""
         with _owner_may_have_ended():
-            self._connection.send(NewRows(arrivals, watermark))
+            self._connection.send(NewRows(arrivals, watermark, tables or {}))
         while isinstance(answer := self._receive(), Step):
             yield answer
         self._knowledge, self.switches = answer.knowledge, answer.switches
@@ -251,7 +257,7 @@ class CellOwner:
 
     def _take_in(self, owned: OwnedCell, rows: NewRows, connection: Connection[Any, Any]) -> None:
         try:
-            for part in owned.cell.parts(rows.arrivals, rows.watermark):
+            for part in owned.cell.parts(rows.arrivals, rows.watermark, rows.tables):
                 connection.send(part)
             connection.send(RowsTaken(owned.cell.knowledge(), owned.cell.switches))
         except Exception as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, ClassVar
 
@@ -16,6 +16,7 @@ from thalweg.mjoin.shares import choose_shares, replication
 from thalweg.spark.joins.layout import Layout
 from thalweg.spark.joins.plan import JoinPlan
 from thalweg.spark.joins.spec import read_reports, sum_counts
+from thalweg.spark.joins.table import ChangingTable, describe_table
 
 LATEST = 5  # switches that are shown
 UNEVEN = 1.5  # times the mean of all cells, that the fullest cell holds: worth a word
@@ -34,6 +35,7 @@ class JoinRun:
     kind: ClassVar[str] = "join"
     key: str
     plan: JoinPlan
+    tables: Mapping[str, ChangingTable] = field(default_factory=dict)  # that may change
 
     def describe(self) -> dict[str, Any]:
         """All that is known of the join at this moment, as plain values."""
@@ -47,7 +49,7 @@ class JoinRun:
 def describe_join(run: JoinRun) -> dict[str, Any]:
     """All that is known of a `tw.join` at this moment, as plain values."""
     plan, query, layout = run.plan, run.plan.query, run.plan.layout
-    reports = read_reports(plan)
+    reports = read_reports(plan.folder, plan.key)
     cells = sorted((report for report in reports if "cell" in report), key=lambda report: int(report["cell"]))
     statistics = [report["statistics"] for report in cells]
     counts = sum_counts([report["counts"] for report in reports])
@@ -78,6 +80,7 @@ def describe_join(run: JoinRun) -> dict[str, Any]:
         "cell_rows": cell_rows,
         "heaviest": max(cell_rows) / _mean(cell_rows) if sum(cell_rows) else None,
         "split": _describe_split(query, reports),
+        "tables": {name: describe_table(table, _table_in_cells(name, cells)) for name, table in run.tables.items()},
         "idle": sorted({name for report in cells for name in report.get("idle", [])}),
         "notes": list(plan.notes),
         "cells_found": counts.get("cells", {}),
@@ -89,6 +92,12 @@ def describe_join(run: JoinRun) -> dict[str, Any]:
             -LATEST:
         ],
     }
+
+
+def _table_in_cells(name: str, cells: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The newest version of a table that a cell has; None if no cell has any."""
+    found = [report["tables"][name] for report in cells if name in report.get("tables", {})]
+    return max(found, key=lambda version: int(version["batch"]), default=None)
 
 
 def _describe_input(
@@ -214,6 +223,7 @@ def join_text(description: Description) -> str:
         *_input_lines(description),
         *_result_lines(description),
         *_split_lines(description),
+        *(_table_line(name, table) for name, table in description["tables"].items()),
         *(f"{name} is idle: the watermark of the join goes on without it" for name in description["idle"]),
         *(f"note: {note}" for note in description["notes"]),
         *_switch_lines(description),
@@ -293,6 +303,16 @@ def _split_lines(description: Description) -> list[str]:
             f"the fullest cell holds {heaviest:.1f} times the mean: some keys are much more frequent than others"
         )
     return lines
+
+
+def _table_line(name: str, table: Mapping[str, Any]) -> str:
+    """The version of a table that holds."""
+    held = (
+        f"as read at {table['read_at']} since micro-batch {table['from_batch']}" if table["read_at"] else "not read yet"
+    )
+    every = f"read again every {table['refresh']}" if table["refresh"] else "read again by refresh()"
+    failure = f"; the last time it failed, and the table stays as it is: {table['failure']}" if table["failure"] else ""
+    return f"table {name}: {held}; {every}{failure}"
 
 
 def _switch_lines(description: Description) -> list[str]:

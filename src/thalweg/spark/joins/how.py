@@ -58,6 +58,12 @@ def choose_join_type(how: object, inputs: Sequence[JoinInput]) -> JoinType:
     for each in inputs:
         if each.name in join_type.preserved:
             _check_preserved(each, name, is_streaming=any(source.frame.isStreaming for source in inputs))
+        elif each.changing is not None:
+            raise ValueError(
+                f"how={name!r} decides whether a row has a match when it leaves its window, and {each.name} may have "
+                f"changed since. Join it afterwards by Spark, which reads the table with every micro-batch: "
+                f"joined.join(table, ..., {how!r}); or give it as a DataFrame, without tw.table"
+            )
     return join_type
 
 
@@ -72,7 +78,7 @@ def _check_full(inputs: Sequence[JoinInput]) -> None:
 
 def _check_preserved(source: JoinInput, how: str, *, is_streaming: bool) -> None:
     if is_streaming and not isinstance(source.window, TimeWindow):
-        kind = "a table" if source.is_sent_with_query else f"a stream with the window {source.window}"
+        kind = "a table" if source.is_table else f"a stream with the window {source.window}"
         raise ValueError(
             f"how={how!r} preserves the rows of {source.name}, which is {kind}: it is never known that a row has no "
             f"match. Preserve a stream with a window by time, such as windows={{'{source.name}': '1 hour', ...}}"

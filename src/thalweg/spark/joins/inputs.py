@@ -14,6 +14,7 @@ from thalweg.registry import hint
 from thalweg.spark.arrow_types import arrow_type
 from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.joins.condition import Condition
+from thalweg.spark.joins.table import ChangingTable
 from thalweg.spark.joins.text import WINDOW_EXAMPLE, parse_window
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class JoinInput:
     frame: DataFrame
     time: str | None = None
     window: TimeWindow | CountWindow | None = None
-    is_sent_with_query: bool = False  # a table of a streaming query
+    is_table: bool = False  # of a streaming query
+    changing: ChangingTable | None = None  # of a table that may change
 
     @property
     def types(self) -> dict[str, DataType]:
@@ -69,16 +71,19 @@ def check_inputs(streams: object, windows: object, event_time: object) -> list[J
         )
     if len(streams) < 2:  # noqa: PLR2004 - a join has two sides
         raise ValueError("tw.join takes two or more DataFrames by name: tw.join({'R1': r1, 'R2': r2}, on=...)")
-    for name, frame in streams.items():
+    frames = {name: each.frame if isinstance(each, ChangingTable) else each for name, each in streams.items()}
+    for name, frame in frames.items():
         _check_frame(name, frame)
     for option, given in (("windows", windows), ("event_time", event_time)):
         for name in given if isinstance(given, Mapping) else ():
             if name not in streams:
                 raise ValueError(f"{option} names {name!r}, which is not in the join{hint(name, streams)}")
-    is_streaming = any(frame.isStreaming for frame in streams.values())
-    return [
-        _check_input(name, frame, windows, event_time, is_streaming=is_streaming) for name, frame in streams.items()
+    is_streaming = any(frame.isStreaming for frame in frames.values())
+    inputs = [
+        _check_input(name, frame, windows, event_time, is_streaming=is_streaming) for name, frame in frames.items()
     ]
+    changing = {name: each for name, each in streams.items() if isinstance(each, ChangingTable) and is_streaming}
+    return [replace(each, changing=changing.get(each.name)) for each in inputs]
 
 
 def _check_frame(name: str, frame: DataFrame) -> None:
@@ -98,7 +103,7 @@ def _check_input(name: str, frame: DataFrame, windows: object, event_time: objec
                 f"{name} is static in a streaming query: a table, whose rows never expire. Write "
                 f"windows={{'{name}': None, ...}}, or make it a stream: spark.readStream"
             )
-        return JoinInput(name, frame, is_sent_with_query=True)
+        return JoinInput(name, frame, is_table=True)
     if windows is None or (isinstance(windows, Mapping) and not has_window):
         raise ValueError(f"what is the window of {name}? Write windows={WINDOW_EXAMPLE}")
     window = parse_window(windows[name] if isinstance(windows, Mapping) else windows, name)

@@ -35,9 +35,11 @@ from thalweg.spark.joins.plan import (
     is_local,
     suggest_settings,
 )
+from thalweg.spark.joins.publish import check_changing, publish_tables
 from thalweg.spark.joins.query import Output, build_query, check_output, choose_casts
 from thalweg.spark.joins.ranges import narrow_windows
 from thalweg.spark.joins.spark_conditions import divide_residuals
+from thalweg.spark.joins.table import ChangingTable
 from thalweg.spark.joins.text import microseconds, parse_select
 from thalweg.spark.worker_python import check_worker_python
 
@@ -52,7 +54,7 @@ DELAY = "1 minute"  # costs state, not speed: results do not wait for the waterm
 
 
 def join(
-    streams: Mapping[str, DataFrame],
+    streams: Mapping[str, DataFrame | ChangingTable],
     on: str,
     windows: str | timedelta | Mapping[str, str | timedelta | None],
     event_time: str | Mapping[str, str],
@@ -80,7 +82,8 @@ def join(
     ----------
     streams
         DataFrames by the names they have in `on`. In a streaming query a static DataFrame is a table, whose rows never
-        expire; it is read now and travels with the query, so it may have 64 MB. If all are static, it is a batch job.
+        expire; it is read now and travels with the query, so it may have 64 MB. A table that changes while the query
+        runs, or is larger, is given as `tw.table`. If all are static, it is a batch job.
     on
         A conjunction: equalities of two columns, ``"R1.pid = R2.pid AND R2.ip = T.ip"``, must connect all inputs; other
         conditions on one input filter it, and conditions on several inputs are applied to candidates.
@@ -139,6 +142,7 @@ def join(
     selected = parse_select(select, columns, shown_inputs(join_type, columns))
     check_output(output, selected)
     result_time = choose_result_time(event_time_of, inputs, selected, join_type)
+    check_changing(inputs, state)
     find(planner, PLANNERS, "planner")
     find(policy, POLICIES, "policy")
     find(drift, DETECTORS, "detector")
@@ -148,6 +152,7 @@ def join(
     # The query.
     delay_of_streams = microseconds(delay, "delay")
     idle_rule = choose_idle_rule(idle, inputs, delay_of_streams) if is_streaming else None
+    given_inputs = inputs
     inputs = apply_condition(inputs, condition, delay_of_streams + result_time.shift * MILLISECOND)
     casts = choose_casts(inputs, condition)
     conditions = divide_residuals(condition.residuals, inputs, spark)
@@ -155,17 +160,18 @@ def join(
     query = build_query(inputs, condition, conditions, selected, casts, result_time.streams, join_type, output)
 
     # The plan.
-    table_names = tuple(each.name for each in inputs if each.is_sent_with_query)
+    table_names = tuple(each.name for each in inputs if each.is_table)
     weights = check_rates(query, rates, table_names)
     texts = [text for _, text in (*condition.filters, *condition.computed)] + [text for text, _ in condition.residuals]
     layout = choose_layout(query, texts, weights, cells, spark, result_time.shift)
     frames = prepare_frames(inputs, layout, casts)
-    tables = pack_tables(frames, layout, table_names)
+    tables = pack_tables(frames, layout, [each.name for each in inputs if each.is_table and not each.changing])
     key = runs.new_key()
     folder = folder_for(key, state).url
+    versions, version_bytes = publish_tables(given_inputs, condition, layout, casts, folder, key)
     splitting, notes = choose_splitting(
         layout,
-        tables,
+        [*map(len, tables.values()), *version_bytes],
         key=key,
         folder=folder,
         is_streaming=is_streaming,
@@ -180,6 +186,7 @@ def join(
         rates=weights,
         result_filters=conditions.in_spark,
         tables=table_names,
+        versions=versions,
         late=LateRows(late_folder, {each.name: each.arrow_types for each in inputs}) if late_folder else None,
         is_streaming=is_streaming,
         idle_rule=idle_rule,
@@ -189,5 +196,5 @@ def join(
     )
 
     # The run.
-    runs.record(JoinRun(key, plan))
+    runs.record(JoinRun(key, plan, {each.name: each.changing for each in inputs if each.changing}))
     return lower(plan, inputs, frames, tables)

@@ -19,7 +19,7 @@ from thalweg.spark.joins.batch import join_at_once
 from thalweg.spark.joins.inputs import WATERMARK, JoinInput
 from thalweg.spark.joins.layout import Layout
 from thalweg.spark.joins.messages import LEDGER, MESSAGES
-from thalweg.spark.joins.packing import PAYLOAD, packer, unpacker
+from thalweg.spark.joins.packing import PAYLOAD, packer, unpacker, version_teller
 from thalweg.spark.joins.plan import JoinPlan
 from thalweg.spark.joins.results import ResultShape, choose_shape
 from thalweg.spark.joins.spec import JoinSpec
@@ -52,9 +52,10 @@ def pack_tables(frames: Mapping[str, DataFrame], layout: Layout, tables: Sequenc
             packed[name] = pack(batches[0])
     if sum(map(len, packed.values())) > MOST_TABLE_BYTES:
         sizes = ", ".join(f"{name} {len(data) >> 20} MB" for name, data in packed.items())
+        largest = max(packed, key=lambda name: len(packed[name]))
         raise ValueError(
             f"tables travel with the query and may have {MOST_TABLE_BYTES >> 20} MB together: {sizes}. Filter them, "
-            f"select= fewer columns, or read the large table as a stream with windows={{name: None}}"
+            f"select= fewer columns, or write tw.table({largest}) and state='folder', which has no such limit"
         )
     return packed
 
@@ -87,7 +88,7 @@ def _prepared(source: JoinInput, layout: Layout, casts: Mapping[tuple[str, str],
 
 
 def _packed(plan: JoinPlan, frames: Mapping[str, DataFrame]) -> DataFrame:
-    """The messages of all inputs that are not sent with the query."""
+    """The messages of all inputs that are not sent with the query, and of tables that may change."""
     tells_times = plan.idle_rule is not None
     packed = [
         frame.mapInArrow(
@@ -95,6 +96,12 @@ def _packed(plan: JoinPlan, frames: Mapping[str, DataFrame]) -> DataFrame:
         )
         for name, frame in frames.items()
         if name not in plan.tables
+    ]
+    packed += [
+        files.listed(next(iter(frames.values())).sparkSession).mapInArrow(
+            version_teller(plan.layout, name, plan.key, plan.splitting), MESSAGES
+        )
+        for name, files in plan.versions.items()
     ]
     return reduce(lambda left, right: left.union(right), packed)
 

@@ -27,6 +27,7 @@ class MessageKind(StrEnum):
     UNPLACED_ROWS = "unplaced rows"  # packed rows of an input with their hashes, of which each cell picks its own
     WAKE_UP = "wake up"  # nothing but that the cell exists
     LAYOUTS = "layouts"  # the active layouts, as JSON, by which the rows of this micro-batch were sent
+    TABLE_VERSION = "table version"  # the name of a file with all rows of a table, from this micro-batch on
     LATEST_TIME = "latest time"  # of an input's rows, in microseconds, where streams may be idle
     TASK_REPORT = "task report"  # on the rows that a task has sent, for the ledger
 

@@ -32,13 +32,14 @@ from thalweg.mjoin.segments import NEW_CHECKPOINT
 from thalweg.sealed import SavedStateError
 from thalweg.spark.joins.arrivals import Arrivals
 from thalweg.spark.joins.cell_owner import CELL_OWNER, CellId, OwnedCell
+from thalweg.spark.joins.garbage import exclude_modules
 from thalweg.spark.joins.idle import StreamTime
 from thalweg.spark.joins.messages import LEDGER, Message, MessageKind, TaskReport
 from thalweg.spark.joins.packing import task_property
 from thalweg.spark.joins.results import as_frame
 from thalweg.spark.joins.spec import JoinSpec, WindowTooLargeError, sum_counts
 from thalweg.spark.joins.splitting import SplittingRecord
-from thalweg.spark.joins.state import CellState, LedgerState, StoredSegment
+from thalweg.spark.joins.state import CellState, LedgerState, StoredSegment, TableInCell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,6 +75,7 @@ class JoinProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called by Spark for each task."""
+        exclude_modules()
         CELL_OWNER.begin_task()
         self._handle = handle
         self._value = handle.getValueState("sealed", SEALED)
@@ -145,11 +147,14 @@ class JoinProcessor(StatefulProcessor):
             times = idle_rule.at_start(before.stream_times if before else {}, now, run)
             watermark = max(watermark, idle_rule.watermark(times), before.watermark if before else 0)
         owned = self._make_ready(cell_id, before, progress)
+        messages, versions = self._newest_versions(messages)
+        tables = self.spec.first_tables(cell_number) if before is None else {}
+        tables |= self.spec.changed_tables(cell_number, versions)
         arrivals = Arrivals(self.spec.layout, cell_number, before.layouts if before else PLAIN, messages)
         with CELL_OWNER.stepping(owned):
-            for number, rows in enumerate(arrivals.pieces()):
-                tables = self.spec.table_rows(cell_number) if before is None and number == 0 else {}
-                yield from self._take_in(owned, cell_number, rows | tables, watermark, progress)
+            for rows in arrivals.pieces():
+                yield from self._take_in(owned, cell_number, rows, tables, watermark, progress)
+                tables = {}
         self._save_late_rows(cell_number, progress.late)
         state = CellState(
             token=owned.token,
@@ -161,12 +166,34 @@ class JoinProcessor(StatefulProcessor):
             owner=owned.owner,
             timer=max(timer_values.getCurrentWatermarkInMs(), 0) + 1,
             stream_times=idle_rule.after(times, arrivals.latest_times, now, run) if idle_rule else {},
+            tables={**(before.tables if before else {}), **self._tables_in_cell(versions)},
+            left=latest_left(before, progress.statistics),
         )
         self._value.update((state.to_bytes(),))
         self._set_timer(before, state)
         idle = idle_rule.idle_streams(times) if idle_rule else []
         self._report(cell_number, state, owned, progress.statistics, idle)
         CELL_OWNER.keep(cell_id, owned)
+
+    def _newest_versions(self, messages: Iterable[Message]) -> tuple[Iterable[Message], dict[str, str]]:
+        """All messages but those on versions of tables, and the newest version of each table that has any, by its file.
+
+        All rows of a micro-batch meet the same version: so where tables may change, messages wait for the last message.
+        """
+        if not self.spec.plan.versions:
+            return messages, {}
+        others, versions = list[Message](), dict[str, str]()
+        for message in messages:
+            if message.kind == MessageKind.TABLE_VERSION:
+                versions[message.input] = max(message.payload.decode(), versions.get(message.input, ""))
+            else:
+                others.append(message)
+        return others, versions
+
+    def _tables_in_cell(self, versions: Mapping[str, str]) -> dict[str, TableInCell]:
+        """New versions of tables as the state keeps them."""
+        batch = int(task_property("streaming.sql.batchId")) if versions else 0
+        return {name: TableInCell(file, batch) for name, file in versions.items()}
 
     def _read_cell_state(self) -> CellState | None:
         """The state of this cell; None if it is new."""
@@ -204,7 +231,8 @@ class JoinProcessor(StatefulProcessor):
             present = {number for number, segment in segments.items() if owned.segments.get(number) == segment}
             catch_up(owned.cell, present, self._read_segments(segments, present), watermark)
             return OwnedCell(state.token, owned.cell, segments, here), "caught up"
-        cell = Cell.load(query, self._read_segments(segments, set()), watermark, **self.spec.plan.options)
+        content = self._read_segments(segments, set())
+        cell = Cell.load(query, content, watermark, state.left, **self.spec.plan.options)
         cell.learn(state.knowledge)
         return OwnedCell(state.token, cell, segments, here), "loaded"
 
@@ -221,13 +249,14 @@ class JoinProcessor(StatefulProcessor):
         owned: OwnedCell,
         cell: int,
         arrivals: Mapping[str, pa.RecordBatch],
+        tables: Mapping[str, pa.RecordBatch],
         watermark: int,
         progress: StepProgress,
     ) -> Iterator[pd.DataFrame]:
-        """Let a cell take in rows, give the results, and write the segments that change."""
-        progress.taken.update({name: rows.num_rows for name, rows in arrivals.items()})
+        """Let a cell take in rows and tables, give the results, and write the segments that change."""
+        progress.taken.update({name: rows.num_rows for name, rows in (*arrivals.items(), *tables.items())})
         start = time.perf_counter()
-        for part in owned.cell.parts(arrivals, _microseconds(watermark)):
+        for part in owned.cell.parts(arrivals, _microseconds(watermark), tables):
             progress.seconds["join"] += time.perf_counter() - start
             if part.results.num_rows:
                 yield self._frame(part.results)
@@ -236,7 +265,7 @@ class JoinProcessor(StatefulProcessor):
             progress.seconds["write"] += time.perf_counter() - start
             self._count_late_rows(cell, part, progress)
             start, progress.statistics = time.perf_counter(), part.statistics
-        self._count_rows(cell, arrivals, progress)
+        self._count_rows(cell, {**arrivals, **tables}, progress)
 
     def _frame(self, results: pa.RecordBatch) -> pd.DataFrame:
         """Results as Spark takes them."""
@@ -307,6 +336,7 @@ class JoinProcessor(StatefulProcessor):
                 "bytes": sum(segment.bytes for segment in state.segments.values()),
             },
             "statistics": statistics.to_dict(),
+            "tables": {name: table._asdict() for name, table in state.tables.items()},
             "idle": list(idle),
             "switches": [asdict(switch) for switch in owned.cell.switches[-MOST_SWITCHES:]],
         }
@@ -322,13 +352,14 @@ class JoinProcessor(StatefulProcessor):
         before = LedgerState.from_bytes(bytes(value[0])) if value else LedgerState(reports[0].layout, {})
         for report in reports:
             _check_layout(before.layout, report.layout, self.spec.plan.query)
+        growth = _window_growth(before.layout, self.spec.plan.query)
         counts = sum_counts(
             [
                 {"without_key_or_time": before.without_key_or_time},
                 *({"without_key_or_time": {report.input: report.without_key_or_time}} for report in reports),
             ]
         )
-        record = self._split(before.splitting, reports, watermark)
+        record = self._split(before.splitting and before.splitting.with_longer_windows(growth), reports, watermark)
         state = replace(
             before,
             layout=self.spec.layout.text(),
@@ -367,23 +398,45 @@ def _check_layout(before: str, now: str, query: JoinQuery) -> None:
     """Refuse another layout than that of the state, as far as an earlier version has written it down."""
     values_before, values = json.loads(before), json.loads(now)
     changed = [name for name, value in values_before.items() if value != values.get(name)]
-    if changed == ["windows"] and query.may_shorten_windows and _are_within(query, values_before["windows"]):
-        return
+    if changed == ["windows"] and query.may_change_windows and _are_by_time(query, values_before["windows"]):
+        return  # cells refuse windows that need rows which have left
     if changed:
         said = "; ".join(f"{name} were {values_before[name]} and would be {values.get(name)}" for name in changed)
+        moved = " Rows would be in other cells, and Spark can move no state." if "shares" in changed else ""
         raise SavedStateError(
-            f"the checkpoint holds the state of another join: {said}. Write the same cells=, rates=, on=, windows= and "
-            f"output= as before, or start with a new checkpoint"
+            f"the checkpoint holds the state of another join: {said}.{moved} Write the same cells=, rates=, on=, "
+            f"windows= and output= as before, or start with a new checkpoint"
         )
 
 
-def _are_within(query: JoinQuery, windows: Mapping[str, str]) -> bool:
-    """Whether the windows of the query are as before, or shorter."""
+def _are_by_time(query: JoinQuery, windows: Mapping[str, str]) -> bool:
+    """Whether the windows of the query are as before, or by time as before."""
     return all(
         str(each.window) == windows[each.name]
-        or (isinstance(each.window, TimeWindow) and each.window.is_within(windows[each.name]))
+        or (isinstance(each.window, TimeWindow) and TimeWindow.is_text(windows[each.name]))
         for each in query.inputs
     )
+
+
+def _window_growth(before: str, query: JoinQuery) -> int:
+    """By how many microseconds windows are longer than those of a layout, at most; 0 if none is."""
+    windows = json.loads(before)["windows"]
+    return max(
+        each.window.microseconds - int(windows[each.name].partition(" ")[0])
+        if isinstance(each.window, TimeWindow) and TimeWindow.is_text(windows[each.name])
+        else 0
+        for each in query.inputs
+    )
+
+
+def latest_left(before: CellState | None, statistics: Statistics) -> dict[str, int] | None:
+    """The latest times of rows that have left, by input, also in other processes; None if it is not known."""
+    if before is None:
+        return statistics.left
+    if before.left is None:  # the state of an earlier version
+        return None
+    names = {*before.left, *statistics.left}
+    return {name: max(each[name] for each in (before.left, statistics.left) if name in each) for name in names}
 
 
 def _timer(state: CellState) -> int:

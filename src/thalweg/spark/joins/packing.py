@@ -59,6 +59,23 @@ def packer(
     return run
 
 
+def version_teller(
+    layout: Layout, name: str, key: str, splitting: Splitting | None = None
+) -> Callable[[Batches], Batches]:
+    """A function that tells all cells of new versions of a table, from the paths of their files."""
+
+    def run(batches: Batches) -> Batches:
+        task = PackingTask(layout, name, splitting)
+        for batch in batches:
+            for path in batch.column(0).to_pylist():
+                yield from task.tell_version(path)
+        yield from task.wake_cells()
+        yield from task.send_report()
+
+    run.__name__ = f"thalweg join: versions of {name}, thalweg_{key}"
+    return run
+
+
 class PackingTask:
     """A task that sends the rows of an input to their cells, and counts them for the ledger."""
 
@@ -104,6 +121,11 @@ class PackingTask:
         if self._latest is not None:
             message = Message(MessageKind.LATEST_TIME, self._name, str(self._latest).encode())
             yield from (message.to(label) for label in self._layout.labels)
+
+    def tell_version(self, path: str) -> Batches:
+        """Tell all cells of a new version of a table."""
+        message = Message(MessageKind.TABLE_VERSION, self._name, path.rpartition("/")[2].encode())
+        yield from (message.to(label) for label in self._layout.labels)
 
     def send_report(self) -> Batches:
         """Report to the ledger on the rows that were sent."""

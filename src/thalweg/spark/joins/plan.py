@@ -17,6 +17,7 @@ from thalweg.spark.joins.late import LateRows
 from thalweg.spark.joins.layout import Layout
 from thalweg.spark.joins.spark_conditions import ResultFilter
 from thalweg.spark.joins.splitting import Splitting
+from thalweg.spark.joins.table_versions import VersionFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,7 +39,8 @@ class JoinPlan:
     options: Mapping[str, Any] = field(default_factory=dict)  # of cells: planner, policy, drift
     rates: Mapping[str, float] = field(default_factory=dict)  # rows of each input, relative to the others
     result_filters: tuple[ResultFilter, ...] = ()  # conditions that Spark tests on the results of cells
-    tables: tuple[str, ...] = ()  # inputs that are sent with the query
+    tables: tuple[str, ...] = ()  # inputs without rows that come with each micro-batch
+    versions: Mapping[str, VersionFiles] = field(default_factory=dict)  # of tables that may change
     late: LateRows | None = None  # where late rows are kept
     is_streaming: bool = True
     idle_rule: IdleRule | None = None  # None where a stream that sends nothing holds the watermark for ever
@@ -98,7 +100,7 @@ def choose_layout(
 
 def choose_splitting(
     layout: Layout,
-    tables: Mapping[str, bytes],
+    table_bytes: Sequence[int],
     *,
     key: str,
     folder: str,
@@ -114,10 +116,10 @@ def choose_splitting(
         return None, (f"frequent keys are not split in an {layout.query.kind} join",)
     if not is_shared:
         return None, ("keys that are much more frequent than others are split if state= names a shared folder",)
-    if sum(map(len, tables.values())) > MOST_COPIED_BYTES:
+    if sum(table_bytes) > MOST_COPIED_BYTES:
         return None, (f"frequent keys are not split, as tables are larger than {MOST_COPIED_BYTES >> 20} MB",)
     name = short_digest([layout.text(), *map(str, layout.query.select)])
-    return Splitting(folder, name, key, layout.shares, has_tables=bool(tables)), ()
+    return Splitting(folder, name, key, layout.shares, has_tables=bool(table_bytes)), ()
 
 
 def suggest_settings(spark: SparkSession, cells: int, *, is_streaming: bool) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from thalweg.mjoin import Cell
 from thalweg.mjoin.layouts import PLAIN
-from thalweg.mjoin.marks import ALWAYS, ELSEWHERE, mark
+from thalweg.mjoin.marks import ALWAYS, ELSEWHERE, mark, together
 from thalweg.mjoin.pack import unpack
 from thalweg.mjoin.place import without_null
 from thalweg.sealed import SavedStateError, seal, unseal_json
@@ -47,17 +47,22 @@ class JoinSpec:
                 cell.learn(unseal_json(KNOWLEDGE, VERSION, saved[name]))
         return cell
 
-    def table_rows(self, cell: int) -> dict[str, pa.RecordBatch]:
-        """A cell's rows of the tables that came with the query: all rows, where keys may be split."""
-        found = {}
-        for name, packed in self.tables.items():
-            rows = without_null(unpack(packed), self.layout.required_columns(name))
-            if self.plan.splitting:
-                stored = as_stored(rows, self.plan.query.input(name).schema)
-                found[name] = mark(stored, ALWAYS | (ELSEWHERE if cell else 0))
-            else:
-                found.update((name, part) for cells, part in self.layout.split(name, rows, PLAIN) if cell in cells)
-        return found
+    def first_tables(self, cell: int) -> dict[str, pa.RecordBatch]:
+        """A cell's rows of the tables that came with the query."""
+        return {name: self._rows_of_cell(cell, name, unpack(packed)) for name, packed in self.tables.items()}
+
+    def changed_tables(self, cell: int, versions: Mapping[str, str]) -> dict[str, pa.RecordBatch]:
+        """A cell's rows of new versions of tables, from the names of their files."""
+        return {
+            name: self._rows_of_cell(cell, name, self.plan.versions[name].read(file)) for name, file in versions.items()
+        }
+
+    def _rows_of_cell(self, cell: int, name: str, table: pa.RecordBatch) -> pa.RecordBatch:
+        """A cell's rows of a table: all rows, where keys may be split."""
+        rows, schema = without_null(table, self.layout.required_columns(name)), self.plan.query.input(name).schema
+        if self.plan.splitting:
+            return mark(as_stored(rows, schema), ALWAYS | (ELSEWHERE if cell else 0))
+        return together([part for cells, part in self.layout.split(name, rows, PLAIN) if cell in cells], schema)
 
     def report(self, name: str, content: Mapping[str, Any]) -> None:
         """Write a report for the driver."""
@@ -82,11 +87,17 @@ def report_file(key: str, name: str) -> str:
     return f"{key}-{name}.json"
 
 
-def read_reports(plan: JoinPlan) -> list[dict[str, Any]]:
-    """The latest reports of all cells and of the ledger, of this run."""
-    folder = StateFolder(plan.folder)
-    names = [name for name in folder.versions() if name.startswith(f"{plan.key}-")]
+def read_reports(url: str, key: str) -> list[dict[str, Any]]:
+    """The latest reports of all cells and of the ledger of a run, from its folder."""
+    folder = StateFolder(url)
+    names = [name for name in folder.versions() if name.startswith(f"{key}-")]
     return [unseal_json(REPORT, VERSION, data) for data in folder.read(names).values()]
+
+
+def oldest_version(reports: Iterable[Mapping[str, Any]], table: str, cells: int) -> str | None:
+    """The oldest version of a table that some cell has, by its file; None as long as some cell has none."""
+    found = [report["tables"][table]["file"] for report in reports if table in report.get("tables", {})]
+    return min(found) if len(found) == cells else None
 
 
 class WindowTooLargeError(MemoryError):

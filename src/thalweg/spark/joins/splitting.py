@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from thalweg.mjoin.layouts import PLAIN, ActiveLayouts
@@ -144,6 +144,18 @@ class SplittingRecord:
         entries = (*((now,) if now else ()), LayoutEntry(batch + 1, splitting.run, following))
         splitting.write_entries(query, entries)
         return SplittingRecord(entries, statistics, self.may_split)
+
+    def with_longer_windows(self, growth: int) -> SplittingRecord:
+        """The record where rows stay for so many microseconds longer than was said when they were sent."""
+        if growth <= 0:
+            return self
+        if self.is_split:
+            raise SavedStateError(
+                "frequent keys are split in this checkpoint, and rows that were sent before would be needed again in "
+                "longer windows: write windows= as before, or start with a new checkpoint"
+            )
+        deadline = min(self.statistics.deadline + growth, FOREVER)
+        return replace(self, statistics=replace(self.statistics, deadline=deadline))
 
     @property
     def is_split(self) -> bool:

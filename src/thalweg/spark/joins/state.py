@@ -21,6 +21,13 @@ CELL, LEDGER = "state of a cell", "state of a join's ledger"  # kinds
 VERSION = 2  # 1 was not sealed
 
 
+class TableInCell(NamedTuple):
+    """The version of a table that a cell has."""
+
+    file: str
+    batch: int  # the micro-batch from which on it holds
+
+
 class StoredSegment(NamedTuple):
     """A segment in Spark's state store."""
 
@@ -41,6 +48,8 @@ class CellState:
     owner: str  # the address of the process that holds this version of the cell
     timer: int | None = None  # when the cell is woken, by Spark's watermark; None in the state of an early version
     stream_times: Mapping[str, StreamTime] = field(default_factory=dict)  # where streams may be idle
+    tables: Mapping[str, TableInCell] = field(default_factory=dict)  # tables that may change
+    left: Mapping[str, int] | None = None  # the latest time of rows that have left, by input; None if it is not known
 
     def to_bytes(self) -> bytes:
         """The state, sealed."""
@@ -56,6 +65,8 @@ class CellState:
                 "owner": self.owner,
                 "timer": self.timer,
                 "stream_times": self.stream_times,
+                "tables": self.tables,
+                "left": self.left,
             },
         )
 
@@ -67,7 +78,8 @@ class CellState:
             segments = {int(number): StoredSegment(*segment) for number, segment in saved.pop("segments").items()}
             layouts = ActiveLayouts.from_json(saved.pop("layouts"))
             times = {name: StreamTime(*time) for name, time in saved.pop("stream_times", {}).items()}
-            return cls(segments=segments, layouts=layouts, stream_times=times, **saved)
+            tables = {name: TableInCell(*table) for name, table in saved.pop("tables", {}).items()}
+            return cls(segments=segments, layouts=layouts, stream_times=times, tables=tables, **saved)
 
 
 @dataclass(frozen=True)

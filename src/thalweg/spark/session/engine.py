@@ -112,6 +112,7 @@ class SessionEngine:
         self._prepare = prepare  # called before each micro-batch: queries may have come, gone or changed
         self.served: dict[str, ServedQuery] = {}
         self._keys: dict[str, JoinKeys] = {}  # of the queries whose plan depends on join selectivities
+        self._groups: dict[str, float] = {}  # of aggregated queries, in a round, as far as HAVING keeps them
         self._credit = 0.0  # seconds that sampling keys may take
         self._tables = TableViews(spark, catalog.table_frames)
         self._results = ResultJobs(catalog, self._tables)
@@ -190,6 +191,7 @@ class SessionEngine:
             jobs = jobs_under(self.memory, endings, panes, row_sizes(waiting))
             files, failed_results = self._results.compute(jobs.endings, views, self._results_folder(number))
             clock.note("compute")
+        self._count_groups(endings, files)
         failed |= failed_results | self._deliver(files, number)
         clock.note("deliver")
         positions = _with_results(positions, files, failed)
@@ -245,13 +247,22 @@ class SessionEngine:
                 sizes = self._keys[query.token].table_sizes if query.token in self._keys else {}
                 known = selectivities.get(query.token, {})
                 if numbers:
-                    observed = round_statistics(query, panes, numbers, known, sizes)
+                    groups = self._groups.get(query.token, 1.0)
+                    observed = round_statistics(query, panes, numbers, known, sizes, groups)
                     endings.append(Ending(query, numbers, plan_of_rounds(scheduler, observed)))
                 position = replace(
                     position, delivered=last, rounds=position.rounds + len(numbers), schedule=scheduler.save()
                 )
             positions[query.token] = position
         return endings, positions
+
+    def _count_groups(self, endings: Sequence[Ending], files: Files) -> None:
+        """Note how many groups a round of each aggregated query has: plans are costed with it."""
+        for ending in endings:
+            query = ending.query
+            if query.query.is_aggregated and query.token in files:
+                rows = sum(rows for _, rows in files[query.token])
+                self._groups[query.token] = max(rows / len(ending.rounds), 1.0)
 
     def _deliver(self, files: Files, number: int) -> dict[str, str]:
         """Give each sink its files; returns why sinks failed."""

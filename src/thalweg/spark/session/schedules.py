@@ -29,8 +29,9 @@ def round_statistics(
     numbers: Sequence[int],
     join_selectivities: Mapping[str, float],
     table_sizes: Mapping[str, float],
+    groups: float,
 ) -> list[RoundStatistics]:
-    """What was observed in each of some rounds."""
+    """What was observed in each of some rounds; the number of groups is that of rounds before."""
     window = query.query.window
     counted = {
         each.alias: rows_in_rounds(panes.get(each.source, {}), window, query.conjunctions[each.alias].name)
@@ -44,7 +45,7 @@ def round_statistics(
             rates[alias] = rows / (window.length / MICROSECONDS)
             if rows:
                 selectivities[alias] = kept / rows
-        found.append(RoundStatistics(rates, selectivities, join_selectivities, table_sizes))
+        found.append(RoundStatistics(rates, selectivities, join_selectivities, table_sizes, groups))
     return found
 
 

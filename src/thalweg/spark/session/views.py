@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 ROWS_OF_ONE_TASK = 1_000_000  # up to which a query runs in one task: to move rows between tasks would take longer
+# Above this size Spark spreads the rows of one partition over several, and it takes the product of the sizes of its
+# inputs for the size of a join: a join of a join would move its rows.
+LARGEST_PARTITION = "spark.sql.maxSinglePartitionBytes"
+NO_LIMIT = 1 << 62
 
 
 class Views:
@@ -85,6 +89,18 @@ class RowViews(Views):
         self._streams = streams
         self._folder = folder
         self._files = files
+        self._limit = str(spark.conf.get(LARGEST_PARTITION))
+
+    def __enter__(self) -> Self:
+        if self.in_one_task:
+            self.spark.conf.set(LARGEST_PARTITION, NO_LIMIT)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, traceback)
+        self.spark.conf.set(LARGEST_PARTITION, self._limit)
 
     @property
     def in_one_task(self) -> bool:

@@ -152,7 +152,9 @@ def test_errors_depend_on_neither_policy_nor_order_nor_batches(
         return
     first = values[failing[0]]
     name = next(f"p{number}" for number in range(PREDICATES) if OUTCOMES[first >> 2 * number & 3] == "fails")
-    with pytest.raises(PredicateError, match=f"'{name}' failed with ValueError: row {first} on the row") as caught:
+    with pytest.raises(
+        PredicateError, match=rf"'{name}' failed with ValueError: row {first} \(line \d+ of \w+.py\) on the row"
+    ) as caught:
         list(one.run(batches(values, cuts)))
     assert f"{{'value': {first}}}" in str(caught.value)
     assert "on_error='drop'" in str(caught.value)
@@ -171,8 +173,9 @@ def test_errors_that_are_put_off_are_told(
     assert [row for row, outcome in enumerate(outcomes) if outcome] == failing
     for row in failing:
         number = next(one for one in range(PREDICATES) if OUTCOMES[values[row] >> 2 * one & 3] == "fails")
-        told = f"{number:02d} predicate 'p{number}' failed with ValueError: row {values[row]} on the row {{'value': "
-        assert outcomes[row].startswith(f"{told}{values[row]}}}")
+        told = f"{number:02d} predicate 'p{number}' failed with ValueError: row {values[row]} (line "
+        assert outcomes[row].startswith(told)
+        assert f" on the row {{'value': {values[row]}}}" in outcomes[row]
 
 
 def test_a_worker_begins_with_what_another_has_learnt(tmp_path: Path) -> None:

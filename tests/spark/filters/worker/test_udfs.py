@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -104,7 +105,8 @@ def test_vectorised_functions_are_isolated() -> None:
 
     verdict = judge_of(f, Convention.PANDAS).judge(view_of(1, 2, 0))
     assert verdict.true.tolist() == [True, False, False]
-    assert verdict.reasons == {1: "ValueError: two"}
+    assert verdict.reasons is not None
+    assert re.fullmatch(r"ValueError: two \(line \d+ of test_udfs.py\)", verdict.reasons[1])
     with pytest.raises(PredicateError, match="returns a Series"):
         judge_of(lambda _: 5, Convention.PANDAS).judge(view_of(1))
     with pytest.raises(PredicateError, match="returned 1 values for 2 rows"):
@@ -128,7 +130,10 @@ def test_an_iterator_starts_once_and_again_after_an_error() -> None:
     assert judge.judge(view_of(1, 20)).true.tolist() == [True, False]
     assert judge.judge(view_of(2)).true.tolist() == [True]
     assert starts == [0]
-    assert judge.judge(view_of(0, 3)).reasons == {0: "ZeroDivisionError: integer division or modulo by zero"}
+    reasons = judge.judge(view_of(0, 3)).reasons
+    assert reasons is not None
+    assert re.match(r"ZeroDivisionError: .* \(line \d+ of test_udfs.py\)", reasons.pop(0))
+    assert not reasons
 
 
 def test_an_iterator_that_reads_ahead_is_called_anew() -> None:

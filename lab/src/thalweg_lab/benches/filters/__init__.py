@@ -14,6 +14,7 @@ NAME = "filters"
 SUMMARY = "tw.where against plain Spark, other policies, the best fixed order and orders that know each change"
 SCENARIOS = (
     "python-costly",
+    "python-costly-page",
     "python-correlated",
     "python-proxy",
     "python-drift",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from thalweg_lab.benches.filters import plain
 from thalweg_lab.benches.filters.race import AGAIN, THALWEG, Tick, compete, part_of
-from thalweg_lab.benches.filters.work import InOrder, bytes_of, expected_cost, predicates_of, tests_of
+from thalweg_lab.benches.filters.work import InOrder, Test, bytes_of, expected_cost, predicates_of, tests_of
 from thalweg_lab.results import Result
 
 if TYPE_CHECKING:
@@ -26,14 +26,24 @@ WRITTEN = "the chain as written"
 BY_HAND, AS_WRITTEN = "the fused optimum, by hand", "the fused optimum, as-written"
 
 
+def worst_and_best() -> tuple[list[Test], list[Test]]:
+    """The tests in the order that costs most, and in the order that costs least."""
+    cost = partial(expected_cost, costs=COSTS, keeps=KEEPS)
+    tests = tests_of(COSTS, KEEPS, bytes_of(UNIT_SECONDS))
+    orders = list(permutations(range(len(tests))))
+    return [tests[number] for number in max(orders, key=cost)], [tests[number] for number in min(orders, key=cost)]
+
+
+def note_on(rows: int) -> str:
+    """What to know of the measured times."""
+    return f"{rows:,} rows, cold, written worst first, a cost of 1 is about {UNIT_SECONDS * 1e6} µs"
+
+
 def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, rounds: int = ROUNDS) -> list[Result]:
     """Against `&`, against chains in the worst and the best order, and against the best order fused."""
     import thalweg as tw
 
-    cost = partial(expected_cost, costs=COSTS, keeps=KEEPS)
-    tests = tests_of(COSTS, KEEPS, bytes_of(UNIT_SECONDS))
-    orders = list(permutations(range(len(tests))))
-    worst, best = ([tests[number] for number in pick(orders, key=cost)] for pick in (max, min))
+    worst, best = worst_and_best()
     written, ideal = predicates_of(worst), predicates_of(best)
 
     def thalweg(frame: DataFrame) -> DataFrame:
@@ -51,7 +61,7 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = ROWS, rounds: int = 
         BY_HAND: lambda frame: plain.chain(frame, [InOrder(best)]),
         AS_WRITTEN: lambda frame: tw.where(frame, *ideal, policy="as-written"),
     }
-    note = f"{rows:,} rows, cold, written worst first, a cost of 1 is about {UNIT_SECONDS * 1e6} µs"
+    note = note_on(rows)
     frame, small = spark.range(0, rows, 1, 2), spark.range(0, rows // 20, 1, 2)
 
     slow = compete(NAME, frame, far, min(rounds, FAR_ROUNDS), part_of(tick, 0, 2), note, small=small)

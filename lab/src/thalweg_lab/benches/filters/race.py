@@ -53,10 +53,10 @@ class Race:
         value, note = self._ratio(than, contender)
         return at_least(self.scenario, self._measure(f"{contender}, times as fast as {than}"), value, target, note)
 
-    def slower(self, than: str, target: float) -> Result:
-        """How many times the time of another contender Thalweg takes; the target is an upper bound."""
-        value, note = self._ratio(THALWEG, than)
-        return at_most(self.scenario, self._measure(f"{THALWEG}, times the time of {than}"), value, target, note)
+    def slower(self, than: str, target: float, contender: str = THALWEG) -> Result:
+        """How many times the time of another contender this contender takes; the target is an upper bound."""
+        value, note = self._ratio(contender, than)
+        return at_most(self.scenario, self._measure(f"{contender}, times the time of {than}"), value, target, note)
 
     def later(self, than: str, milliseconds: float, contender: str = THALWEG) -> Result:
         """How many milliseconds more than another a contender takes, by their medians; for short runs."""
@@ -69,10 +69,10 @@ class Race:
         measure = self._measure(f"A/A control: ms between {contender} and {again}")
         return at_most(self.scenario, measure, abs(value), milliseconds, note)
 
-    def control(self, contender: str = THALWEG, again: str = AGAIN) -> Result:
+    def control(self, contender: str = THALWEG, again: str = AGAIN, bounds: tuple[float, float] = CONTROL) -> Result:
         """The A/A control: a contender against itself, which shows how exact the other ratios are."""
         value, note = self._ratio(again, contender)
-        return between(self.scenario, self._measure(f"A/A control: {again} against {contender}"), value, CONTROL, note)
+        return between(self.scenario, self._measure(f"A/A control: {again} against {contender}"), value, bounds, note)
 
     def best(self, *names: str) -> str:
         """The contender, of these, with the shortest median time."""

@@ -33,7 +33,7 @@ function factsOf(values) {
   const split = values.split;
   const heavy = split?.heavy ?? [];
   return [
-    `${values.cells} cells; each row is sent ${format.number(values.replication)} times`,
+    `${values.cells} cells; each row is sent ${values.replication === 1 ? "once" : `${format.number(values.replication)} times`}`,
     `state: ${format.bytes(values.state_bytes)} in ${format.count(values.state_segments)} segments`,
     ...(values.heaviest ? [`the fullest cell holds ${format.number(values.heaviest)} times the mean`] : []),
     ...(split ? [] : ["no value can be split"]),

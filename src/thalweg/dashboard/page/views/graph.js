@@ -34,17 +34,18 @@ export const graph = {
     return {
       element,
       update(run) {
-        const { inputs, edges, orders, rates } = run.values;
-        const wanted = JSON.stringify([edges, orders, rates, inputs]);
+        const { inputs, edges, orders } = run.values;
+        const wanted = JSON.stringify([edges, orders, inputs]);
         if (drawn === wanted) return;
         drawn = wanted;
-        element.replaceChildren(picture(Object.keys(inputs), edges ?? [], rates ?? {}, run.values.shape), probes(inputs, orders ?? {}));
+        element.replaceChildren(picture(inputs, edges ?? [], run.values.shape), probes(inputs, orders ?? {}));
       },
     };
   },
 };
 
-function picture(names, edges, rates, shape) {
+function picture(inputs, edges, shape) {
+  const names = Object.keys(inputs);
   const places = placesOf(names);
   const label = `A ${shape} join of ${names.length} inputs. ${edges.map((edge) => `${edge.left} and ${edge.right}: ${format.number(edge.selectivity)}`).join("; ")}`;
   return s(
@@ -67,7 +68,7 @@ function picture(names, edges, rates, shape) {
       return [
         s("rect", { x: x - 58, y: y - 22, width: 116, height: 44, rx: 10, class: "node" }),
         s("text", { x, y: y - 2, class: "node-name" }, short(name)),
-        s("text", { x, y: y + 14, class: "node-rate" }, rates[name] ? `${format.count(rates[name])} a step` : "–"),
+        s("text", { x, y: y + 14, class: "node-rate" }, `${format.count(inputs[name].rows)} rows`),
       ];
     }),
   );

@@ -4,10 +4,16 @@ import { h, setText } from "../dom.js";
 import * as format from "../format.js";
 import { column, evaluationsPerRow, latest, rates, ratesAsWritten } from "../runs.js";
 
-const HEIGHT = 210;
+const HEIGHT = 190;
+const CLOCK_HEIGHT = 30; // of the times below a plot
 
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+// Whether a series has a single value, which is no line.
+function isSingle(values) {
+  return values.filter((value) => value !== null).length === 1;
 }
 
 // A view with a line for each of some series: [label, function of a run, colour, whether it is an estimate].
@@ -37,7 +43,10 @@ function seriesView({ id, title, about, fits, lines, show }) {
           legend: { show: false },
           cursor: { show: false },
           scales: { y: { range: (_, low, high) => [Math.min(low ?? 0, 0), (high || 1) * 1.1] } },
-          axes: [{ ...axis, space: 80, values: (_, values) => values.map(format.clock) }, { ...axis, size: 64, values: (_, values) => values.map(show) }],
+          axes: [
+            { ...axis, space: 80, size: CLOCK_HEIGHT, values: (_, values) => values.map(format.clock) },
+            { ...axis, size: 64, values: (_, values) => values.map(show) },
+          ],
           series: [
             {},
             ...chosen.map(([label, , name, isEstimate]) => ({
@@ -46,7 +55,7 @@ function seriesView({ id, title, about, fits, lines, show }) {
               width: 2,
               dash: isEstimate ? [6, 5] : undefined,
               spanGaps: true,
-              points: { show: false },
+              points: { show: (shown, place) => isSingle(shown.data[place]), size: 8, fill: colour(name) },
             })),
           ],
         };
@@ -107,13 +116,23 @@ function seriesView({ id, title, about, fits, lines, show }) {
 export const throughput = seriesView({
   id: "throughput",
   title: "Throughput",
-  about: "Rows a second, and for filters an estimate of the order as written: by its cost of a row.",
-  fits: () => true,
-  lines: (run) => [
-    ["Now", (each) => rates(each, "rows"), "--flow", false],
-    run.kind === "where"
-      ? ["As written, estimated", ratesAsWritten, "--contrast", true]
-      : ["Results", (each) => rates(each, "results"), "--contrast", false],
+  about: "Rows a second, and an estimate for the order as written, from what it costs for a row.",
+  fits: (run) => run.kind === "where",
+  lines: () => [
+    ["Now", (run) => rates(run, "rows"), "--flow", false],
+    ["As written, estimated", ratesAsWritten, "--contrast", true],
+  ],
+  show: format.count,
+});
+
+export const rowsAndResults = seriesView({
+  id: "rows-and-results",
+  title: "Throughput",
+  about: "Rows that come, and results, a second.",
+  fits: (run) => run.kind !== "where",
+  lines: () => [
+    ["Rows", (run) => rates(run, "rows"), "--flow", false],
+    ["Results", (run) => rates(run, "results"), "--contrast", false],
   ],
   show: format.count,
 });

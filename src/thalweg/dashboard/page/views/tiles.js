@@ -17,7 +17,7 @@ function numbersOf(run) {
     const costAsWritten = latest(column(run, "cost_as_written"));
     found.splice(1, 0, ["As written, estimated", run.state === "running" ? format.count(written) : "–"]);
     found.push(["Evaluations a row", format.number(latest(evaluationsPerRow(run)))]);
-    if (cost && costAsWritten) found.push(["Cost against written", `${format.number(costAsWritten / cost)}× less`]);
+    if (cost && costAsWritten) found.push(["Cost as written", `${format.number(costAsWritten / cost)}× now`]);
   }
   if (run.kind === "session") found.push(["Fidelity", format.share(latest(column(run, "fidelity")))]);
   const memory = latest(column(run, "memory"));

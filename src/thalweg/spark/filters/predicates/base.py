@@ -173,6 +173,7 @@ class Analysis:
         folder: str,
         *,
         may_join: bool,
+        conditions: Mapping[int, tuple[Column, Facts]],
     ) -> None:
         from thalweg.spark.filters.predicates.expression import ExpressionPredicate
 
@@ -180,6 +181,7 @@ class Analysis:
         self.folder = folder
         self.may_join = may_join  # where the plan can be made anew for each batch, or rows come in one batch
         self._frame = frame
+        self._known = conditions  # Columns and facts, by the identity of the predicates, which live as long as this
         self._expressions = [
             part for predicate in predicates for part in predicate.parts if isinstance(part, ExpressionPredicate)
         ]
@@ -189,11 +191,15 @@ class Analysis:
         """By the identity of the predicates, which live as long as this."""
         if self._frame is None:
             return {}
-        written = {id(expression): expression.column(self._frame) for expression in self._expressions}
-        facts = {id(expression): expression.facts for expression in self._expressions if expression.facts is not None}
-        unknown = [number for number in written if number not in facts]
-        facts |= zip(unknown, facts_of(self._frame, [written[number] for number in unknown]), strict=True)
-        return {number: condition_of(column, facts[number], self._opaque) for number, column in written.items()}
+        known = dict(self._known)
+        for expression in self._expressions:
+            if expression.facts is not None:
+                known[id(expression)] = expression.column(self._frame), expression.facts
+        unknown = [expression for expression in self._expressions if id(expression) not in known]
+        columns = [expression.column(self._frame) for expression in unknown]
+        facts = facts_of(self._frame, columns)
+        known |= zip(map(id, unknown), zip(columns, facts, strict=True), strict=True)
+        return {number: condition_of(*found, self._opaque) for number, found in known.items()}
 
     def condition(self, expression: ExpressionPredicate) -> SparkCondition:
         """An expression as a condition on the DataFrame."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.spark.filters.catalyst import Facts
 from thalweg.spark.filters.conditions import SparkCondition
+from thalweg.spark.filters.operators import expression
 from thalweg.spark.filters.predicates.base import Analysis, Predicate, checked_options, is_column
 from thalweg.spark.jvm import java_class
 
@@ -23,6 +24,7 @@ class ExpressionPredicate(Predicate):
     condition: str | Column | Callable[[DataFrame], Column]
     whole: bool = True  # False for a condition that `tw.where` may split at its ANDs and ORs
     facts: Facts | None = None  # if Spark has analysed the condition
+    ready: Column | None = None  # the condition as a Column, if it is made already
 
     @property
     def details(self) -> tuple[object, ...]:  # noqa: D102 - as the base has it
@@ -30,10 +32,10 @@ class ExpressionPredicate(Predicate):
 
     def column(self, frame: DataFrame) -> Column:
         """The condition as a Column."""
-        from pyspark.sql import functions as f
-
+        if self.ready is not None:
+            return self.ready
         if isinstance(self.condition, str):
-            return f.expr(self.condition)
+            return expression(self.condition)
         if is_column(self.condition):
             return self.condition  # type: ignore[return-value]
         return self.condition(frame)  # type: ignore[operator]

@@ -111,6 +111,7 @@ def predicate(
     takes: Takes | None = ...,
     name: str | None = ...,
     concurrency: int | None = ...,
+    batch: int | None = ...,
     timeout: float | None = ...,
     retries: int | None = ...,
     deadline: float | None = ...,
@@ -132,6 +133,7 @@ def predicate(
     takes: Takes | None = ...,
     name: str | None = ...,
     concurrency: int | None = ...,
+    batch: int | None = ...,
     timeout: float | None = ...,
     retries: int | None = ...,
     deadline: float | None = ...,
@@ -153,6 +155,7 @@ def predicate(
     takes: Takes | None = None,
     name: str | None = None,
     concurrency: int | None = None,
+    batch: int | None = None,
     timeout: float | None = None,
     retries: int | None = None,
     deadline: float | None = None,
@@ -179,9 +182,10 @@ def predicate(
         function says, or its annotations, else Arrow. NULL, as None or a missing value, means not kept.
     name
         By default, the function's.
-    concurrency, rate
-        Of a coroutine function: for how many rows a worker asks at once, 32 by default; and how many calls a second
-        all workers together may begin.
+    concurrency, batch, rate
+        Of a coroutine function: how many of its calls a worker has under way at once, 32 by default; for how many rows
+        a call asks at most, if the function takes a list of each column and returns a list of booleans; and how many
+        calls a second all workers together may begin.
     timeout, retries, deadline, outage
         Of a coroutine function: the seconds that an attempt may take; how often to ask again after an error, with
         growing delays; the seconds after the first attempt in which further attempts may begin; and the seconds that
@@ -216,6 +220,7 @@ def predicate(
             takes=takes,
             name=name,
             concurrency=concurrency,
+            batch=batch,
             timeout=timeout,
             retries=retries,
             deadline=deadline,
@@ -237,6 +242,7 @@ def predicate(
     takes = takes or takes_of(function) or "arrow"
     given = {
         "concurrency": concurrency,
+        "batch": batch,
         "timeout": timeout,
         "retries": retries,
         "deadline": deadline,

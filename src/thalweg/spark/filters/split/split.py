@@ -9,25 +9,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from thalweg.ordering.precedence import MAX_FILTERS
-from thalweg.spark.filters.catalyst import AnalysedCondition, Facts, analyse
+from thalweg.spark.filters.catalyst import Facts, analyse, facts_of
+from thalweg.spark.filters.frames import is_streaming
 from thalweg.spark.filters.predicates.base import Predicate
 from thalweg.spark.filters.predicates.compound import any_of, conjunction_of, conjuncts, not_
 from thalweg.spark.filters.predicates.expression import ExpressionPredicate
-from thalweg.spark.filters.split.columns import take_apart
 from thalweg.spark.filters.split.connect_udfs import connect_udf_predicate
 from thalweg.spark.filters.split.logic import Group, Part, logic_of
-from thalweg.spark.filters.split.names import client_sql, sql_name
+from thalweg.spark.filters.split.pieces import NoColumnError, Piece, take_apart
 from thalweg.spark.filters.split.taken_over import StaysInSparkError
 from thalweg.spark.filters.split.udfs import udf_predicate
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-Condition = Any  # text in Spark SQL, or a Column
+Logic = Part[Piece] | Group[Piece]
 SPACING = re.compile(r"[\s()]")  # by which texts of the same expression may differ
 
 
@@ -37,6 +37,8 @@ class Split:
 
     predicates: tuple[Predicate, ...]
     notes: tuple[str, ...] = ()
+    # The conditions that stay whole, by the identity of their predicates: as Columns, with the facts about them.
+    conditions: Mapping[int, tuple[Column, Facts]] = field(default_factory=dict)
 
 
 def split(frame: DataFrame, predicates: Sequence[Predicate]) -> Split:
@@ -47,36 +49,61 @@ def split(frame: DataFrame, predicates: Sequence[Predicate]) -> Split:
     from pyspark.errors import AnalysisException
 
     awaited = {other if isinstance(other, str) else other.name for predicate in predicates for other in predicate.after}
-    written = [
-        part
-        for predicate in predicates
-        for part in predicate.parts
-        if isinstance(part, ExpressionPredicate) and not part.whole and part.name not in awaited
+    expressions = [
+        part for predicate in predicates for part in predicate.parts if isinstance(part, ExpressionPredicate)
     ]
-    logics = [logic_of(_condition(expression), take_apart) for expression in written]
-    parts = [part for logic in logics for part in logic.parts]
+    columns = {id(expression): expression.column(frame) for expression in expressions}
+    may_be_split = [expression for expression in expressions if not expression.whole and expression.name not in awaited]
     try:
-        analysed = analyse(frame, [_as_column(part.condition) for part in parts])
+        pieces = _pieces(frame, expressions, columns)
+        logics = {id(expression): logic_of(pieces[id(expression)], take_apart) for expression in may_be_split}
+        whole = [pieces[number] for number in columns if number not in logics]
+        facts = _facts(frame, [*(part.condition for logic in logics.values() for part in logic.parts), *whole])
     except AnalysisException:
         return Split(tuple(predicates))  # Spark will say of the whole conditions which of them it cannot analyse
-    splitter = _Splitter(
-        {id(part): _known(part.condition, found, frame) for part, found in zip(parts, analysed, strict=True)}
-    )
-    replacements = {
-        id(expression): splitter.predicate(logic)
-        for expression, logic in zip(written, logics, strict=True)
-        if not splitter.repeats(logic)
-    }
+    splitter = _Splitter(frame, facts, list(logics.values()))
+    try:
+        replacements = {
+            number: splitter.predicate(logic) for number, logic in logics.items() if not splitter.repeats(logic)
+        }
+    except NoColumnError:
+        return Split(tuple(predicates))
     found = [member for predicate in predicates for member in conjuncts(_replaced(predicate, replacements))]
     if len(found) > MAX_FILTERS:
         reason = f"conditions stay whole: they have {len(found)} parts, and up to {MAX_FILTERS} can be ordered"
         return Split(tuple(predicates), (reason,))
-    return Split(tuple(found), tuple(splitter.notes))
+    known = {number: (columns[number], facts[id(pieces[number])]) for number in columns if number not in logics}
+    return Split(tuple(found), tuple(splitter.notes), known)
+
+
+def _pieces(
+    frame: DataFrame, expressions: Sequence[ExpressionPredicate], columns: Mapping[int, Column]
+) -> dict[int, Piece]:
+    """The conditions of predicates, by the identity of these, and analysed in a classic session."""
+    written = {
+        id(each): each.condition if isinstance(each.condition, str) else columns[id(each)] for each in expressions
+    }
+    if not hasattr(frame, "_jdf"):
+        return {number: Piece(condition, None) for number, condition in written.items()}
+    analysed, by_name = analyse(frame, list(columns.values())), is_streaming(frame)
+    return {
+        number: Piece(condition, found, by_name)
+        for (number, condition), found in zip(written.items(), analysed, strict=True)
+    }
+
+
+def _facts(frame: DataFrame, pieces: Sequence[Piece]) -> dict[int, Facts]:
+    """The facts about conditions, by the identity of these."""
+    asked = [piece for piece in pieces if piece.analysed is None]
+    found = facts_of(frame, [piece.column() for piece in asked])
+    return {id(piece): facts for piece, facts in zip(asked, found, strict=True)} | {
+        id(piece): piece.analysed.facts for piece in pieces if piece.analysed is not None
+    }
 
 
 @dataclass(frozen=True)
 class _KnownPart:
-    """A part of a condition, not negated, with all that Spark's analysis tells of it."""
+    """A part of a condition, not negated, with all that is known of it."""
 
     text: str
     facts: Facts
@@ -89,30 +116,32 @@ class _KnownPart:
         return not self.facts.deterministic if self.udf is None else self.udf.holds_place
 
 
-def _known(condition: Condition, analysed: AnalysedCondition, frame: DataFrame) -> _KnownPart:
-    is_classic = analysed.tree is not None
-    text = condition
-    if not isinstance(condition, str):
-        text = sql_name(analysed.sql or "") if is_classic else client_sql(condition._expr)  # noqa: SLF001 - no public way
+def _known(piece: Piece, facts: Facts, frame: DataFrame) -> _KnownPart:
+    text = piece.text
     try:
         udf = (
-            udf_predicate(text, analysed, frame.sparkSession)
-            if is_classic
-            else connect_udf_predicate(text, condition, frame)
+            connect_udf_predicate(text, piece.written, frame)
+            if piece.analysed is None
+            else udf_predicate(text, piece.analysed, frame.sparkSession, by_name=piece.by_name)
         )
     except StaysInSparkError as error:
-        return _KnownPart(text, analysed.facts, None, f"{text} stays in Spark: {error}")
-    return _KnownPart(text, analysed.facts, udf, None)
+        return _KnownPart(text, facts, None, f"{text} stays in Spark: {error}")
+    return _KnownPart(text, facts, udf, None)
 
 
 class _Splitter:
     """Makes predicates of the structure of conditions."""
 
-    def __init__(self, parts: Mapping[int, _KnownPart]) -> None:
-        self._parts = parts  # by the identity of the parts in the structure, which live as long as this
-        self.notes = [part.note for part in parts.values() if part.note is not None]
+    def __init__(self, frame: DataFrame, facts: Mapping[int, Facts], logics: Sequence[Logic]) -> None:
+        # By the identity of the parts in the structure, which live as long as this.
+        self._parts = {
+            id(part): _known(part.condition, facts[id(part.condition)], frame)
+            for logic in logics
+            for part in logic.parts
+        }
+        self.notes = [part.note for part in self._parts.values() if part.note is not None]
 
-    def repeats(self, logic: Part[Condition] | Group[Condition]) -> bool:
+    def repeats(self, logic: Logic) -> bool:
         """Whether a part that may raise occurs twice, as in x AND NOT x: Spark simplifies it, and its error is gone."""
         known = [self._parts[id(part)] for part in logic.parts]
         raising = [
@@ -122,7 +151,7 @@ class _Splitter:
         ]
         return len(set(raising)) < len(raising)
 
-    def predicate(self, logic: Part[Condition] | Group[Condition]) -> Predicate:
+    def predicate(self, logic: Logic) -> Predicate:
         """The predicate of a part or a group."""
         if isinstance(logic, Part):
             udf = self._parts[id(logic)].udf
@@ -140,25 +169,26 @@ class _Splitter:
             return any_of(*map(self._whole, logic.members), name=self._name(logic))
         return self._whole(logic)
 
-    def _member(self, logic: Part[Condition] | Group[Condition]) -> Predicate:
+    def _member(self, logic: Logic) -> Predicate:
         """A member of a disjunction with UDFs; if it has no UDF itself, it is one condition in Spark."""
         return self.predicate(logic) if self._has_udf(logic) else self._whole(logic)
 
-    def _has_udf(self, logic: Part[Condition] | Group[Condition]) -> bool:
+    def _has_udf(self, logic: Logic) -> bool:
         return any(self._parts[id(part)].udf is not None for part in logic.parts)
 
-    def _whole(self, logic: Part[Condition] | Group[Condition]) -> ExpressionPredicate:
+    def _whole(self, logic: Logic) -> ExpressionPredicate:
         """A part or a whole group as one condition in Spark."""
-        condition = logic.condition
-        if logic.negated:
-            condition = f"NOT ({condition})" if isinstance(condition, str) else ~condition
-        return ExpressionPredicate(name=self._name(logic), condition=condition, facts=self._facts(logic))
+        name, facts = self._name(logic), self._facts(logic)
+        written = logic.condition.written
+        condition = name if not isinstance(written, str) else f"NOT ({written})" if logic.negated else written
+        column = logic.condition.column(negated=logic.negated)
+        return ExpressionPredicate(name=name, condition=condition, facts=facts, ready=column)
 
-    def _facts(self, logic: Part[Condition] | Group[Condition]) -> Facts:
+    def _facts(self, logic: Logic) -> Facts:
         facts = [self._parts[id(part)].facts for part in logic.parts]
         return facts[0] if isinstance(logic, Part) else Facts.of_group(facts)
 
-    def _name(self, logic: Part[Condition] | Group[Condition]) -> str:
+    def _name(self, logic: Logic) -> str:
         """The SQL text of a part or of a group."""
         if isinstance(logic, Group):
             names = [
@@ -178,14 +208,3 @@ def _replaced(predicate: Predicate, replacements: Mapping[int, Predicate]) -> Pr
     if all(new is old for new, old in zip(members, predicate.members, strict=True)):
         return predicate
     return predicate.with_members(members)
-
-
-def _condition(expression: ExpressionPredicate) -> str | Column:
-    condition: Any = expression.condition
-    return condition  # type: ignore[no-any-return]  # text or a Column: only `tw.regex` has a function, and stays whole
-
-
-def _as_column(condition: Condition) -> Column:
-    from pyspark.sql import functions as f
-
-    return f.expr(condition) if isinstance(condition, str) else condition

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from thalweg.spark.filters.catalyst import AnalysedCondition, CatalystAnalysis, numbers_in, runs_python
+from thalweg.spark.filters.catalyst import AnalysedCondition, CatalystAnalysis
 from thalweg.spark.filters.conditions import quoted
 from thalweg.spark.filters.harmless import Node
 from thalweg.spark.filters.harmless.values import Unproven
@@ -27,6 +27,7 @@ from thalweg.spark.filters.split.taken_over import (
     FoundUdf,
     StaysInSparkError,
 )
+from thalweg.spark.filters.trees import numbers_in, runs_python
 from thalweg.spark.filters.worker.udfs import Comparison, Convention
 
 if TYPE_CHECKING:
@@ -42,23 +43,46 @@ COMPARISONS = {
 }
 
 
-def udf_predicate(name: str, condition: AnalysedCondition, spark: SparkSession) -> Predicate | None:
-    """The predicate of a condition with a UDF; None for a condition without."""
-    if condition.tree is None or condition.analysis is None or not runs_python(condition.tree):
+def udf_predicate(
+    name: str, condition: AnalysedCondition, spark: SparkSession, *, by_name: bool = False
+) -> Predicate | None:
+    """The predicate of a condition with a UDF; None for a condition without.
+
+    `by_name` is for a stream, whose micro-batches have columns of their own: Spark cannot compute arguments of theirs
+    that know columns by identity.
+    """
+    if not runs_python(condition.tree):
         return None
+    question = ("udf", condition.tree.number, name, by_name)
+    found = condition.analysis.once(question, lambda: _found(name, condition, spark, by_name=by_name))
+    if isinstance(found, StaysInSparkError):
+        raise found
+    return found
+
+
+def _found(
+    name: str, condition: AnalysedCondition, spark: SparkSession, *, by_name: bool
+) -> Predicate | StaysInSparkError:
+    try:
+        return _taken_over(name, condition, spark, by_name=by_name)
+    except StaysInSparkError as error:
+        return error
+
+
+def _taken_over(name: str, condition: AnalysedCondition, spark: SparkSession, *, by_name: bool) -> Predicate:
     tree, negated = condition.tree, False
     while tree.kind in {"Not", "IsNotNull"}:
         negated = not negated
         tree = tree.children[0] if tree.kind == "Not" else replace(tree, kind="IsNull")
     call, comparison = _compared(tree, condition.analysis)
-    arguments = [_argument(child, condition.analysis) for child in call.children]
+    arguments = [_argument(child, condition.analysis, by_name=by_name) for child in call.children]
     function, convention = _function(call, condition.analysis)
     udf = FoundUdf(function, convention, call.fields["udfDeterministic"], call.fields["dataType"], arguments)
     found = udf.predicate(name, comparison, spark)
     return not_(found, name=name) if negated else found
 
 
-def _argument(node: Node, analysis: CatalystAnalysis) -> Argument:
+def _argument(node: Node, analysis: CatalystAnalysis, *, by_name: bool) -> Argument:
     """An argument of a call; nothing that may raise or change, as it may be computed for more rows than Spark would."""
     keyword = None
     if node.kind == "NamedArgumentExpression":
@@ -70,6 +94,8 @@ def _argument(node: Node, analysis: CatalystAnalysis) -> Argument:
     text = analysis.catalyst.property_of(node, "sql") or node.kind
     if runs_python(node):
         raise StaysInSparkError(f"its argument {text} is a UDF itself")
+    if by_name and numbers_in(node):
+        raise StaysInSparkError(f"in a stream its arguments have to be columns or constants, not {text}")
     try:
         kind = analysis.prover.value(node).type
     except (Unproven, RecursionError):

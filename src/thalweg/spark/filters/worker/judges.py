@@ -10,7 +10,10 @@ functions anew with each task, and they may hold an accumulator of that task: `a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from traceback import walk_tb
 from typing import Any, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -24,6 +27,9 @@ Takes = Literal["arrow", "numpy", "pandas", "rows", "async"]
 
 # The outcomes of a condition that Spark evaluated for a worker, see `conditions.attempt`; NULL where it raised.
 FALSE, TRUE, UNKNOWN = 0, 1, 2
+
+# Code in these folders calls the user's functions.
+CALLERS = (str(Path(__file__).parents[3]), str(Path(os.__file__).parent / "asyncio"))
 
 
 class PredicateError(Exception):
@@ -217,8 +223,20 @@ class NotJudge:
 
 
 def describe(error: Exception) -> str:
-    """An exception as a single line."""
-    return f"{type(error).__name__}: {error}"
+    """An exception as a single line, with the line of the user's code that raised it.
+
+    >>> try:
+    ...     int("ten")
+    ... except ValueError as error:
+    ...     print(describe(error).partition(" of ")[0])
+    ValueError: invalid literal for int() with base 10: 'ten' (line 2
+    """
+    text = f"{type(error).__name__}: {error}"
+    for frame, line in walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        if not file.startswith(CALLERS):
+            return f"{text} (line {line} of {Path(file).name})"
+    return text
 
 
 def verdict_of(true: Booleans, null: Booleans | None, reasons: dict[int, str]) -> Verdict:

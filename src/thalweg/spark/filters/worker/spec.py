@@ -13,6 +13,8 @@ from thalweg.ordering import Policy
 from thalweg.spark.filters.worker.quarantine import QuarantineSpec
 
 if TYPE_CHECKING:
+    from pyspark.sql.types import DataType
+
     from thalweg.spark.filters.worker.judges import Judge
 
 
@@ -24,9 +26,11 @@ class Answer(Enum):
     TRUTH = "three-valued"  # true, false or NULL, as SQL has it for a conjunction
 
     @property
-    def spark_type(self) -> str:
+    def spark_type(self) -> DataType:
         """The type of the answers in Spark."""
-        return "string" if self is Answer.KEEP_OR_REASON else "boolean"
+        from pyspark.sql.types import BooleanType, StringType
+
+        return StringType() if self is Answer.KEEP_OR_REASON else BooleanType()
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -45,6 +46,11 @@ class Service:
         return None if number is None else number % 2 == 0
 
 
+def without_line(reason: str) -> str:
+    """A reason without the line of this file in which the error was raised."""
+    return re.sub(r" \(line \d+ of test_judge.py\)", "", reason)
+
+
 def judge_of(function: Any, **options: Any) -> WaitingJudge:  # noqa: ANN401
     return WaitingJudge("even", function, Waiting(**options), [0], folder=tempfile.mkdtemp(), signature="even")
 
@@ -61,13 +67,50 @@ def test_answers_come_to_their_rows_and_equal_rows_are_asked_for_once(
     assert service.most_at_once == min(concurrency, len(set(numbers)))
 
 
+@given(st.lists(st.none() | st.integers(0, 9), min_size=1), st.integers(1, 4), st.booleans())
+def test_a_batch_of_rows_is_asked_for_in_one_call(numbers: list[int | None], batch: int, tells_cost: bool) -> None:  # noqa: FBT001
+    asked: list[list[int | None]] = []
+
+    async def are_even(them: list[int | None]) -> Any:  # noqa: ANN401 - a list, or a list with its cost
+        asked.append(them)
+        answers = [None if number is None else number % 2 == 0 for number in them]
+        return tw.judged(answers, cost=3) if tells_cost else answers
+
+    judge = judge_of(are_even, batch=batch)
+    waited = judge.begin(View([pa.array(numbers, pa.int64())])).result()
+    assert waited.verdict.true.tolist() == [number is not None and number % 2 == 0 for number in numbers]
+    assert sorted(map(str, (number for call in asked for number in call))) == sorted(map(str, set(numbers)))
+    assert len(asked) == -(-len(set(numbers)) // batch)
+    assert max(map(len, asked)) <= batch
+    assert waited.cost == (pytest.approx(3 * len(asked)) if tells_cost else None)
+
+
+def test_a_call_for_a_batch_fails_for_all_its_rows_and_has_to_answer_for_each() -> None:
+    async def answers_once(them: list[int]) -> list[bool]:
+        if 9 in them:
+            raise ConnectionError("busy")
+        return [True]
+
+    verdict = judge_of(answers_once, batch=2).judge(View([pa.array([1, 2, 9, 3])]))
+    assert not verdict.true.any()
+    assert {place: without_line(reason) for place, reason in (verdict.reasons or {}).items()} == {
+        0: "TypeError: with batch= return a list of 2 booleans, one for each row, not [True]",
+        1: "TypeError: with batch= return a list of 2 booleans, one for each row, not [True]",
+        2: "ConnectionError: busy",
+        3: "ConnectionError: busy",
+    }
+
+
 def test_retries_end_and_say_so() -> None:
     service = Service({2: 1, 4: 9, 6: 9})
     verdict = judge_of(service.is_even, retries=2).judge(View([pa.array([2, 3, 4])]))
     assert verdict.true.tolist() == [True, False, False]
-    assert verdict.reasons == {2: "ConnectionError: busy, in the last of 3 attempts"}
+    assert {place: without_line(reason) for place, reason in (verdict.reasons or {}).items()} == {
+        2: "ConnectionError: busy, in the last of 3 attempts"
+    }
     assert service.calls == {2: 2, 3: 1, 4: 3}
-    assert judge_of(service.is_even).judge(View([pa.array([6])])).reasons == {0: "ConnectionError: busy"}
+    (reason,) = (judge_of(service.is_even).judge(View([pa.array([6])])).reasons or {}).values()
+    assert without_line(reason) == "ConnectionError: busy"
 
 
 def test_a_call_that_hangs_is_given_up() -> None:

@@ -1,4 +1,4 @@
-"""Asks a service for one row: in its turn, again after an error, and never longer than the user allows.
+"""Asks a service for a row or a batch of rows: in turn, again after an error, never longer than the user allows.
 
 A call needs a free place among the calls under way, a service that is not known to be down, its turn by the rate, and
 its cost within the budget.
@@ -57,7 +57,7 @@ class ServiceDownError(Exception):
 
 
 class Asker:
-    """Asks a coroutine function for one row at a time, for many rows at once."""
+    """Asks a coroutine function for one row, or one batch of rows, a call, with many calls at once."""
 
     def __init__(
         self,

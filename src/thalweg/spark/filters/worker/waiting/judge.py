@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import threading
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from thalweg.spark.filters.worker.waiting.asking import Answered, Asker, Functio
 from thalweg.spark.filters.worker.waiting.budget import Budget
 from thalweg.spark.filters.worker.waiting.cache import ROW_DIGEST, Cache, CacheSpec, WorkerCache, cache_of
 from thalweg.spark.filters.worker.waiting.futures import then
+from thalweg.spark.filters.worker.waiting.judged import Judged
 from thalweg.spark.filters.worker.waiting.options import Waiting
 from thalweg.spark.filters.worker.waiting.rate import TokenBucket
 from thalweg.spark.filters.worker.waiting.shared_number import shared_number
@@ -53,7 +55,10 @@ class Waits(Judge, Protocol):
 
 
 class WaitingJudge(FunctionJudge):
-    """A coroutine function of the values of a row. Equal rows are asked for once, within a batch at least."""
+    """A coroutine function of the values of a row, or of lists of values, one for each column.
+
+    Equal rows are asked for once, at least within an Arrow batch.
+    """
 
     def __init__(
         self, name: str, function: Function, waiting: Waiting, columns: Sequence[int], *, folder: str, signature: str
@@ -65,7 +70,7 @@ class WaitingJudge(FunctionJudge):
         self._signature = signature
         self._cache: Cache | None = None
         self._batch: Sequence[pa.Array] | None = None  # whose answers `_cache` holds if it is a cache within a batch
-        self._under_way: dict[bytes, asyncio.Future[Answered]] = {}
+        self._under_way: dict[bytes, tuple[asyncio.Future[list[Answered]], int]] = {}  # the call, and the place in it
 
     @cached_property
     def asker(self) -> Asker:
@@ -100,22 +105,44 @@ class WaitingJudge(FunctionJudge):
         mine = {key: row for key, row in distinct.items() if key not in known and key not in self._under_way}
         others = {key: self._under_way[key] for key in distinct if key not in known and key not in mine}
         asked = dict(zip(mine, await self._ask_for(mine, cache), strict=True))
-        answers = asked | known | {key: await future for key, future in others.items()}
+        answers = asked | known | {key: (await call)[place] for key, (call, place) in others.items()}
         self.remembered += len(rows) - len(mine)
         return self._waited([answers[key] for key in keys], list(asked.values()))
 
     async def _ask_for(self, rows: dict[bytes, tuple[Any, ...]], cache: Cache) -> list[Answered]:
         """Ask for rows; rows of other slices that are equal wait for the same answers."""
-        tasks = {key: asyncio.ensure_future(self.asker.ask(self._function, row)) for key, row in rows.items()}
-        self._under_way |= tasks
+        keys, size = list(rows), self.waiting.batch or 1
+        batches = [keys[start : start + size] for start in range(0, len(keys), size)]
+        calls = [asyncio.ensure_future(self._ask_together([rows[key] for key in batch])) for batch in batches]
+        for batch, call in zip(batches, calls, strict=True):
+            self._under_way |= {key: (call, place) for place, key in enumerate(batch)}
         try:
-            answers = await asyncio.gather(*tasks.values())
-            cache.put({key: each.value for key, each in zip(tasks, answers, strict=True) if _can_be_kept(each)})
+            answers = [answer for answered in await asyncio.gather(*calls) for answer in answered]
+            cache.put({key: each.value for key, each in zip(keys, answers, strict=True) if _can_be_kept(each)})
             return answers
         finally:
-            for key, task in tasks.items():
-                task.cancel()  # does nothing to a task that is done
+            for call in calls:
+                call.cancel()  # does nothing to a call that is done
+            for key in keys:
                 del self._under_way[key]
+
+    async def _ask_together(self, rows: Sequence[tuple[Any, ...]]) -> list[Answered]:
+        """Ask for some rows in one call; each takes an equal share of its time and cost."""
+        if self.waiting.batch is None:
+            (row,) = rows
+            return [await self.asker.ask(self._function, row)]
+        answered = await self.asker.ask(self._function_of_lists, tuple(map(list, zip(*rows, strict=True))))
+        values = [None] * len(rows) if answered.reason is not None else answered.value
+        seconds, cost = answered.seconds / len(rows), answered.cost / len(rows)
+        return [Answered(value, answered.reason, seconds, cost) for value in values]
+
+    async def _function_of_lists(self, *columns: list[Any]) -> Any:  # noqa: ANN401 - as the function answers
+        """The answers for a batch of rows, one for each."""
+        answer = await self._function(*columns)
+        keep, cost = answer if isinstance(answer, Judged) else (answer, None)
+        if not isinstance(keep, Sequence | np.ndarray) or len(keep) != len(columns[0]):
+            raise TypeError(f"with batch= return a list of {len(columns[0])} booleans, one for each row, not {keep!r}")
+        return list(keep) if cost is None else Judged(list(keep), cost)
 
     def _waited(self, found: Sequence[Answered], asked: Sequence[Answered]) -> Waited:
         verdict = as_verdict([answer.value for answer in found], len(found), self.name)
@@ -123,7 +150,8 @@ class WaitingJudge(FunctionJudge):
         null = None if verdict.null is None else verdict.null & ~np.isin(np.arange(len(found)), list(reasons))
         seconds = sum(answer.seconds for answer in asked) / self.waiting.concurrency
         if self.waiting.rate is not None:
-            seconds = max(seconds, len(asked) / self.waiting.rate)
+            calls = math.ceil(len(asked) / (self.waiting.batch or 1))
+            seconds = max(seconds, calls / self.waiting.rate)
         cost = sum(answer.cost for answer in asked) if self.asker.calls.tells_cost else None
         return Waited(verdict_of(verdict.true, null, reasons), seconds, cost)
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
 class Judged(NamedTuple):
-    """Whether a row is kept, and the cost of finding it out."""
+    """Whether a row is kept, or a list of that for a batch of rows, and the cost of finding it out."""
 
-    keep: bool | None
+    keep: bool | Sequence[bool | None] | None
     cost: float
 
 
-def judged(keep: bool | None, *, cost: float) -> Judged:  # noqa: FBT001 - it reads as `return judged(True, cost=3)`
-    """Return this from a predicate that waits, to tell the cost of a row: tokens, money, or any other unit.
+def judged(
+    keep: bool | Sequence[bool | None] | None,  # noqa: FBT001 - it reads as `return judged(True, cost=3)`
+    *,
+    cost: float,
+) -> Judged:
+    """Return this from a predicate that waits, to tell the cost of a call: tokens, money, or any other unit.
 
     All predicates of a query that tell a cost use the same unit. The order then minimises that cost.
 

@@ -14,7 +14,8 @@ OUTAGE = 30.0  # seconds that rows wait for a service that is down, if nothing e
 class Waiting:
     """How a predicate that waits is asked."""
 
-    concurrency: int = 32  # rows that a worker asks for at once
+    concurrency: int = 32  # calls of a worker that are under way at once
+    batch: int | None = None  # most rows of a call, to a function that takes a list of each column; None: a row a call
     timeout: float | None = None  # seconds of an attempt
     retries: int = 0  # attempts after the first
     deadline: float | None = None  # seconds of a row, from its first attempt on; no attempt begins after that
@@ -25,7 +26,9 @@ class Waiting:
 
     def __post_init__(self) -> None:
         if type(self.concurrency) is not int or self.concurrency < 1:
-            raise ValueError(f"concurrency= is a number of rows, 1 or more, not {self.concurrency!r}")
+            raise ValueError(f"concurrency= is a number of calls, 1 or more, not {self.concurrency!r}")
+        if self.batch is not None and (type(self.batch) is not int or self.batch < 1):
+            raise ValueError(f"batch= is a number of rows, 1 or more, not {self.batch!r}")
         if type(self.retries) is not int or self.retries < 0:
             raise ValueError(f"retries= is how often to ask again, 0 or more, not {self.retries!r}")
         for option, unit in (("timeout", "seconds"), ("deadline", "seconds"), ("rate", "calls a second")):
@@ -36,6 +39,11 @@ class Waiting:
             raise ValueError(f"outage= is a number of seconds, 0 or more, not {self.outage!r}")
         if self.budget is not None and not (_is_number(self.budget) and self.budget >= 0):
             raise ValueError(f"budget= is a number, 0 or more, such as budget=1_000_000, not {self.budget!r}")
+
+    @property
+    def rows_at_once(self) -> int:
+        """For how many rows a worker asks at once."""
+        return self.concurrency * (self.batch or 1)
 
 
 def _is_number(value: object) -> bool:

@@ -22,7 +22,7 @@ class WaitingStage:
     @property
     def concurrency(self) -> int:
         """How many rows are asked for at once."""
-        return self._judge.waiting.concurrency
+        return self._judge.waiting.rows_at_once
 
     def begin(self, rows: View) -> Future[Waited]:
         """Begin to ask for rows."""

@@ -1,0 +1,138 @@
+"""The cost of a call of `tw.where`, in calls of the JVM, each of which takes a tenth of a millisecond or more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import thalweg as tw
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+GARBAGE = "m\n"  # how commands begin by which py4j lets objects of the JVM go, at any time
+TEXT = "a > 5 AND b < 9 AND length(s) < 3 AND d < 20"
+
+
+@tw.predicate
+def is_even(a: pa.Array) -> pa.Array:
+    return pc.equal(pc.bit_wise_and(a, 1), 0)
+
+
+@tw.predicate
+def is_short(s: pa.Array) -> pa.Array:
+    return pc.less(pc.utf8_length(s), 3)
+
+
+def short(s: pd.Series) -> pd.Series:
+    return s.str.len() < 3
+
+
+@pytest.fixture
+def udfs() -> Callable[[], Any]:
+    """A condition of UDFs, made anew with each call."""
+    from pyspark.sql import functions
+
+    f: Any = functions
+    is_even_row, is_small_row = f.udf(lambda a: a % 2 == 0, "boolean"), f.udf(lambda b: b < 9, "boolean")
+    is_short_series = f.pandas_udf(short, "boolean")
+    return lambda: is_even_row("a") & is_small_row("b") & is_short_series("s")
+
+
+def column() -> Column:
+    from pyspark.sql import functions as f
+
+    return (f.col("a") > 5) & (f.col("b") < 9) & (f.length("s") < 3) & (f.col("d") < 20)
+
+
+@pytest.fixture
+def frame(spark: SparkSession) -> DataFrame:
+    return spark.range(100).selectExpr("id AS a", "id * 7 % 13 AS b", "cast(id AS string) AS s", "id / 3 AS d")
+
+
+@contextmanager
+def counted(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The commands that py4j sends to the JVM within."""
+    context: Any = spark.sparkContext
+    client = context._gateway._gateway_client  # noqa: SLF001 - py4j has no public way to count
+    send, commands = client.send_command, list[str]()
+
+    def send_command(command: str, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as py4j has it
+        if not command.startswith(GARBAGE):
+            commands.append(command)
+        return send(command, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(client, "send_command", send_command)
+        yield commands
+
+
+# Measured with PySpark 4.3: 14, 13, 41, 44 and 52 commands; other versions make their UDFs with some more.
+@pytest.mark.parametrize(
+    ("make", "most"),
+    [
+        (lambda _udfs: [TEXT], 18),
+        (lambda _udfs: [column()], 18),
+        (lambda _udfs: [is_even, is_short], 55),
+        (lambda udfs: [udfs()], 60),
+        (lambda udfs: [TEXT, udfs(), is_short], 70),
+    ],
+    ids=["text", "Column", "predicates", "UDFs", "mixed"],
+)
+def test_a_repeated_call_asks_the_jvm_little(
+    spark: SparkSession,
+    frame: DataFrame,
+    udfs: Callable[[], Any],
+    make: Callable[[Any], list[Any]],
+    most: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    expected = tw.where(frame, *make(udfs)).count()
+    predicates = make(udfs)
+    with counted(spark, monkeypatch) as commands:
+        kept = tw.where(frame, *predicates)
+    assert len(commands) <= most, "\n".join(commands)
+    assert kept.count() == expected
+
+
+def test_the_same_text_with_another_function_is_analysed_anew(spark: SparkSession, frame: DataFrame) -> None:
+    for limit in (10, 20, 10):
+        spark.udf.register("is_below", lambda a, limit=limit: a < limit, "boolean")
+        assert tw.where(frame, "is_below(a) AND b >= 0").count() == limit
+
+
+def test_the_same_call_of_another_function_is_analysed_anew(frame: DataFrame) -> None:
+    from pyspark.sql import functions as f
+
+    for limit in (10, 20, 10):
+        is_below = f.udf(lambda a, limit=limit: a < limit, "boolean")
+        assert tw.where(frame, is_below("a") & (f.col("b") >= 0)).count() == limit
+
+
+def test_the_same_condition_with_other_settings_is_analysed_anew(spark: SparkSession, frame: DataFrame) -> None:
+    from pyspark.errors import ArithmeticException
+
+    raising = "10 / (a - 50) > 0 AND b >= 0"
+    try:
+        for ansi in ("false", "true", "false"):
+            spark.conf.set("spark.sql.ansi.enabled", ansi)
+            kept = tw.where(frame, raising)
+            if ansi == "true":
+                with pytest.raises(ArithmeticException):
+                    kept.count()
+            else:
+                assert kept.count() == frame.where(raising).count()
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+
+
+def test_a_condition_of_another_frame_with_the_same_columns_is_found_by_its_own(frame: DataFrame) -> None:
+    derived = frame.select("*")
+    assert tw.where(derived, (derived.a > 5) & (derived.b < 9)).count() == tw.where(frame, "a > 5 AND b < 9").count()
+    assert tw.where(frame, (frame.a > 5) & (frame.b < 9)).count() == frame.where("a > 5 AND b < 9").count()

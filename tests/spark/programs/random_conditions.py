@@ -1,0 +1,260 @@
+"""Random conditions of native parts and UDFs of every kind, and a model of the rows and errors that they may give.
+
+As a program it compares `tw.where` and `tw.adapt` with the model and with plain Spark on Spark Connect, and prints the
+conditions that differ as JSON: a process has one kind of Spark session.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+import random
+import re
+import sys
+from collections.abc import Callable, Iterator
+from functools import reduce
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+
+import thalweg as tw
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+Tree = Any  # the text of a part, or a connective with the list of its operands
+
+TRUE, FALSE, NULL, ERROR = "true", "false", "NULL", "error"
+IN, OUT = "kept", "not kept"  # of a row, besides ERROR
+SCHEMA = "id long, a boolean, b boolean, k int, s string"
+
+
+class ConditionRow(NamedTuple):
+    """A row that conditions are tried on."""
+
+    id: int
+    a: bool | None
+    b: bool | None
+    k: int | None
+    s: str | None
+
+
+TRUTHS, WORDS = (True, False, None), ("1", "13", "x", None, "77")
+ROWS = [
+    ConditionRow(row, TRUTHS[row % 9 // 3], TRUTHS[row % 3], (row % 4 or None) if row < 20 else row % 5, WORDS[row % 5])
+    for row in range(40)
+]
+
+# The parts, and the value of each on a row: it raises where Spark raises.
+NATIVE: dict[str, Callable[[ConditionRow], bool | None]] = {
+    "a": lambda row: row.a,
+    "b": lambda row: row.b,
+    "k > 1": lambda row: None if row.k is None else row.k > 1,
+    "s RLIKE '[13]'": lambda row: None if row.s is None else re.search("[13]", row.s) is not None,
+    "length(s) > 1": lambda row: None if row.s is None else len(row.s) > 1,
+    "k BETWEEN 1 AND 3": lambda row: None if row.k is None else 1 <= row.k <= 3,
+    "a IS NULL": lambda row: row.a is None,
+    "10 / k > 4": lambda row: None if row.k is None else 10 / row.k > 4,
+    "cast(s AS int) > 5": lambda row: None if row.s is None else int(row.s) > 5,
+    "rand() >= 0": lambda _row: True,
+}
+UDFS: dict[str, Callable[[ConditionRow], bool | None]] = {
+    "odd(k)": lambda row: None if row.k is None else row.k % 2 == 1,
+    "half(k) > 0.6": lambda row: None if row.k is None else row.k / 2 > 0.6,
+    "third(k) < 1": lambda row: None if row.k is None else row.k / 3 < 1,
+    "share(k) >= 2": lambda row: None if row.k is None else 10 // row.k >= 2,
+    "word(s) <> '1'": lambda row: None if row.s is None else row.s != "1",
+    "same(s) = 'x'": lambda row: None if row.s is None else row.s == "x",
+}
+VALUES = NATIVE | UDFS
+# In a disjunction with a UDF a worker is told where a condition in Spark raises; it raises an error of its own.
+TOLD = "Spark could not evaluate the expression on this row"
+MARKS = {  # how the errors of parts that raise are known
+    "10 / k > 4": "DIVIDE_BY_ZERO",
+    "cast(s AS int) > 5": "CAST_INVALID_INPUT",
+    "share(k) >= 2": "ZeroDivisionError",
+}
+
+
+def made_udfs() -> dict[str, Any]:
+    """A UDF of every kind, by the name in the parts."""
+    from pyspark.sql import functions
+    from pyspark.sql.types import BooleanType, DoubleType, IntegerType, StringType
+
+    def half(k: pd.Series) -> pd.Series:
+        return k / 2
+
+    def third(batches: Iterator[pd.Series]) -> Iterator[pd.Series]:
+        for k in batches:
+            yield k / 3
+
+    def word(s: pa.Array) -> pa.Array:
+        return s
+
+    def same(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        yield from batches
+
+    f: Any = functions
+    return {
+        "odd": f.udf(lambda k: None if k is None else k % 2 == 1, BooleanType(), useArrow=False),
+        "half": f.pandas_udf(half, DoubleType()),
+        "third": f.pandas_udf(third, DoubleType()),
+        "share": f.udf(lambda k: None if k is None else 10 // k, IntegerType(), useArrow=True),
+        "word": f.arrow_udf(word, StringType()),
+        "same": f.arrow_udf(same, StringType()),
+    }
+
+
+def text_of(tree: Tree) -> str:
+    """A condition as SQL text."""
+    if isinstance(tree, str):
+        return tree
+    connective, operands = tree
+    texts = [f"({text_of(operand)})" for operand in operands]
+    return f"NOT {texts[0]}" if connective == "not" else f" {connective} ".join(texts)
+
+
+def column_of(tree: Tree, udfs: dict[str, Any]) -> Column:
+    """A condition as a Column, with UDFs that are called as functions."""
+    from pyspark.sql import functions as f
+
+    if not isinstance(tree, str):
+        connective, operands = tree
+        columns = [column_of(operand, udfs) for operand in operands]
+        joined = {"and": operator.and_, "or": operator.or_}
+        return ~columns[0] if connective == "not" else reduce(joined[connective], columns)
+    call = re.fullmatch(r"(\w+)\((\w)\)(.*)", tree)
+    if tree not in UDFS or call is None:
+        return f.expr(tree)
+    value, comparison = udfs[call[1]](call[2]), call[3].split()
+    if not comparison:
+        return value  # type: ignore[no-any-return]
+    sign = {">": operator.gt, "<": operator.lt, ">=": operator.ge, "<>": operator.ne, "=": operator.eq}[comparison[0]]
+    constant = comparison[1].strip("'") if "'" in comparison[1] else float(comparison[1])
+    return sign(value, int(constant) if call[1] == "share" else constant)  # type: ignore[no-any-return]
+
+
+def parts_of(tree: Tree) -> list[str]:
+    """All parts of a condition, from left to right."""
+    return [tree] if isinstance(tree, str) else [part for operand in tree[1] for part in parts_of(operand)]
+
+
+def repeats_an_error(tree: Tree) -> bool:
+    """Whether a part that raises occurs twice: Spark may simplify the condition, and the error is gone."""
+    raising = [part for part in parts_of(tree) if part in MARKS]
+    return len(set(raising)) < len(raising)
+
+
+# ------------------------------------------------------------------------------------------------- the model
+
+
+def outcomes(tree: Tree, row: ConditionRow) -> set[str]:
+    """The outcomes that a condition may have on a row: where an operand decides it, another's error may show or not."""
+    if isinstance(tree, str):
+        try:
+            return {{True: TRUE, False: FALSE, None: NULL}[VALUES[tree](row)]}
+        except (ValueError, ZeroDivisionError):
+            return {ERROR}
+    connective, operands = tree
+    if connective == "not":
+        return {{TRUE: FALSE, FALSE: TRUE}.get(outcome, outcome) for outcome in outcomes(operands[0], row)}
+    deciding, other = (FALSE, TRUE) if connective == "and" else (TRUE, FALSE)
+    found: set[str] = set()
+    for combined in product(*(outcomes(operand, row) for operand in operands)):
+        if ERROR in combined:
+            found |= {ERROR} | ({deciding, NULL} & set(combined))
+        else:
+            found.add(deciding if deciding in combined else NULL if NULL in combined else other)
+    return found
+
+
+def conjuncts_of(tree: Tree, *, negated: bool = False) -> list[Tree]:
+    """The conditions whose conjunction a condition is, by De Morgan's laws too."""
+    if not isinstance(tree, str) and tree[0] == "not":
+        return conjuncts_of(tree[1][0], negated=not negated)
+    if isinstance(tree, str) or (tree[0] == "or") is not negated:
+        return [("not", [tree]) if negated else tree]
+    return [conjunct for operand in tree[1] for conjunct in conjuncts_of(operand, negated=negated)]
+
+
+def fates(tree: Tree, row: ConditionRow) -> set[str]:
+    """What may become of a row: one that a part of a conjunction rejects raises no error of another part."""
+    found = set()
+    for combined in product(*(outcomes(conjunct, row) for conjunct in conjuncts_of(tree))):
+        rejected = FALSE in combined or NULL in combined
+        found.add(OUT if rejected else ERROR if ERROR in combined else IN)
+    return found
+
+
+# ------------------------------------------------------------------------------------------- the comparison
+
+
+def ids_or_error(frame: DataFrame) -> list[int] | str:
+    from pyspark.errors import PySparkException
+
+    try:
+        return sorted(row["id"] for row in frame.collect())
+    except PySparkException as error:
+        return f"{error.getCondition()} {error}"
+
+
+def differences(tree: Tree, frame: DataFrame, condition: Any) -> list[str]:  # noqa: ANN401 - text or Column
+    """In what `tw.where` and `tw.adapt` differ from plain Spark and from the model."""
+    written = frame.where(condition)
+    adaptive = [tw.where(frame, condition), tw.adapt(written)]
+    plain = ids_or_error(written)
+    found = [_difference(tree, plain, each) for each in adaptive if each is not written]
+    return [f"{text_of(tree)}: {problem}" for problem in found if problem is not None]
+
+
+def _difference(tree: Tree, plain: list[int] | str, adaptive: DataFrame) -> str | None:
+    found = ids_or_error(adaptive)
+    marks = [MARKS[part] for part in parts_of(tree) if part in MARKS]
+    told = [TOLD] if any(part in MARKS and part in NATIVE for part in parts_of(tree)) and "or" in text_of(tree) else []
+    if isinstance(plain, str) and not any(mark in plain for mark in marks):
+        return f"plain Spark raises an error that the model does not know: {plain[:500]}"
+    if isinstance(plain, list) and found != plain:
+        return f"plain Spark keeps {plain}, and not {str(found)[:500]}"
+    possible = {row.id: fates(tree, row) for row in ROWS}
+    if isinstance(found, list):
+        wrong = [number for number, fate in possible.items() if (IN if number in found else OUT) not in fate]
+        return f"wrong rows {wrong}" if wrong else None
+    if not any(mark in found for mark in [*marks, *told]):
+        return f"another error: {found[:500]}"
+    # A UDF that stays in Spark is evaluated on all rows, as Spark does.
+    is_allowed = any(ERROR in fate for fate in possible.values()) or "stays in Spark" in str(tw.explain(adaptive))
+    return None if is_allowed else f"an error although its rows are rejected: {found[:500]}"
+
+
+def random_tree(random_numbers: random.Random, parts: int) -> Tree:
+    """A condition of so many parts, nested at random."""
+    if parts == 1:
+        leaf = random_numbers.choice(list(VALUES))
+        return ("not", [leaf]) if random_numbers.random() < 0.2 else leaf
+    first = random_numbers.randint(1, parts - 1)
+    operands = [random_tree(random_numbers, first), random_tree(random_numbers, parts - first)]
+    tree = (random_numbers.choice(["and", "and", "or"]), operands)
+    return ("not", [tree]) if random_numbers.random() < 0.2 else tree
+
+
+def main(count: int, seed: int) -> None:
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.remote("local[2]").config("spark.sql.shuffle.partitions", 2).getOrCreate()
+    frame, udfs = spark.createDataFrame(ROWS, SCHEMA).coalesce(1), made_udfs()
+    random_numbers = random.Random(seed)  # noqa: S311 - no secret
+    found: list[str] = []
+    while count:
+        tree = random_tree(random_numbers, random_numbers.randint(2, 6))
+        if repeats_an_error(tree):
+            continue
+        found += differences(tree, frame, column_of(tree, udfs))
+        count -= 1
+    print(json.dumps(found))  # noqa: T201 - what the test reads
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

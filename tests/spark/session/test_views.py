@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.spark.session.harness import SECOND, Batch, Driver, with_end
+
+from thalweg.spark.plan_text import plan_text
+from thalweg.spark.session import results
+from thalweg.spark.session.branches import Ending, written_files
+from thalweg.spark.session.lower import Catalog
+from thalweg.spark.session.views import LARGEST_PARTITION, RowViews
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+THREE_STREAMS = "SELECT a.x, b.y, c.z FROM A AS a, B AS b, C AS c WHERE a.k = b.k AND b.k = c.k WINDOW [30 seconds]"
+
+
+def test_small_rounds_of_several_files_are_computed_without_an_exchange(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans: list[str] = []
+
+    def explained(
+        branches: Sequence[Sequence[Ending]], views: RowViews, catalog: Catalog, folder: str, *, in_one_task: bool
+    ) -> DataFrame:
+        frame = written_files(branches, views, catalog, folder, in_one_task=in_one_task)
+        plans.append(plan_text(frame, "simple"))
+        return frame
+
+    monkeypatch.setattr(results, "written_files", explained)
+    limit = spark.conf.get(LARGEST_PARTITION)
+    driver = Driver(spark, tmp_path)
+    query = driver.session.query(THREE_STREAMS)
+    batches: list[Batch] = [
+        {"A": [(1, 2, "s", time)], "B": [(1, 3, time)], "C": [(1, 4, time)]} for time in (SECOND, 2 * SECOND)
+    ]
+    driver.run(*with_end(batches))
+    found = query.results()
+    assert found is not None
+    assert found.num_rows == 8
+    (plan,) = plans
+    assert plan.count("HashJoin") == 2
+    assert "Exchange" not in plan
+    assert spark.conf.get(LARGEST_PARTITION) == limit
