@@ -99,13 +99,16 @@ def test_a_python_worker_at_random(tmp_path: Path, environment: dict[str, str]) 
         folder = fresh_folder(tmp_path, number)
         process = joins.start(folder, environment, RETRIES)
         joins.wait_for(lambda folder=folder: joins.numbered_files(folder, "offsets") >= 1, process, folder)  # type: ignore[misc]
-        for _ in range(KILLS_OF_WORKERS):
+        killed = 0
+        while killed < KILLS_OF_WORKERS and process.poll() is None:
             time.sleep(numbers.uniform(0, 2))
             if workers := python_workers(process.pid):
                 os.kill(numbers.choice(workers), signal.SIGKILL)
+                killed += 1
                 report(kind, time.monotonic(), process, folder, joins.numbered_files(folder, "commits"))
         joins.finish(process, folder)
         joins.check(folder)
+        assert killed, "the program ended before one of its workers could be killed"
 
 
 def test_an_executor_at_random(tmp_path: Path, environment: dict[str, str], cluster: str) -> None:
