@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -21,12 +23,6 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.register_profile("dev", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
-# The queries of tests are short: to optimize their code takes the JVM longer than to run it, and so does verifying the
-# classes of Spark. Enough room for classes and for young objects spares collections of garbage.
-JAVA_OPTIONS = (
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m -Xmn400m "
-    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
-)
 # The tests of `tw.join`, and some of those of sessions: `scripts/run-tests.sh` runs them in the process that has few
 # others on Spark.
 JOINS = (
@@ -37,7 +33,13 @@ JOINS = (
     "tests/examples/test_traffic.py",
     "lab/tests/benches/joins",
 )
-DAEMON = Path(__file__).parent / "tests" / "python_daemon" / "preloaded_daemon.py"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let PySpark 4.1 leave the sockets of its results to the collector of garbage; other warnings are errors."""
+    with suppress(metadata.PackageNotFoundError):
+        if metadata.version("pyspark").startswith("4.1."):
+            config.addinivalue_line("filterwarnings", "ignore:unclosed <socket.socket:ResourceWarning")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -62,16 +64,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A small local Spark session, started by the first test that asks for it."""
-    from thalweg.spark.start import QUIET, local_session
+    from tests.fast_spark import fast_session
 
-    name = "spark.driver.extraJavaOptions"
-    options: dict[str, Any] = {
-        name: f"{QUIET[name]} {JAVA_OPTIONS}",
-        "spark.python.daemon.module": DAEMON.stem,
-        "spark.sql.streaming.checkpoint.fileChecksum.enabled": False,  # twice the files for each micro-batch
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(DAEMON.parent), prepend=os.pathsep)  # where the JVM's workers look for modules
-        session = local_session("thalweg-tests", **options)
-    yield session
-    session.stop()
+    with fast_session("thalweg-tests") as session:
+        yield session

@@ -42,7 +42,8 @@ def answers_go_elsewhere(sender: str, reply_to: str | None) -> bool:
 
 def screen(spark: SparkSession, rows: int) -> DataFrame:
     """The messages that a person has to look at, the slowest test first."""
-    score, elsewhere = f.udf(suspicion, "double"), f.udf(answers_go_elsewhere, "boolean")
+    score = f.udf(suspicion, "double", useArrow=False)
+    elsewhere = f.udf(answers_go_elsewhere, "boolean", useArrow=False)
     messages = spark.range(rows, numPartitions=4).selectExpr(*MESSAGE)
     return messages.where(
         (score("body") > 0)

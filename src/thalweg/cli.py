@@ -35,6 +35,7 @@ def command_line(commands: Iterable[metadata.EntryPoint]) -> typer.Typer:
     main.command()(explain)
     main.command()(run)
     main.command()(doctor)
+    main.command()(size)
     installed = {command.name: command.load() for command in commands}
     for name, command in sorted(installed.items()):
         if isinstance(command, typer.Typer):
@@ -238,6 +239,59 @@ def doctor(
     console.print("All is well." if is_well else "Mend these, and run it again.")
     if not is_well:
         raise typer.Exit(1)
+
+
+def size(
+    measured: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Costs that [b]thalweg bench load --json FILE[/b] has measured.")
+    ],
+    rate: Annotated[float, typer.Option(min=0, help="Rows a second, of all streams together.")],
+    predicates: Annotated[int | None, typer.Option(min=1, help="For filters: how many predicates.")] = None,
+    on: Annotated[str | None, typer.Option(metavar="CONDITION", help="For a join: its condition.")] = None,
+    queries: Annotated[int | None, typer.Option(min=1, help="For a session: how many queries.")] = None,
+    own: Annotated[
+        float, typer.Option(min=0, metavar="SECONDS", help="Of a row in your own predicates, all together.")
+    ] = 0.0,
+    window: Annotated[float, typer.Option(min=0, metavar="SECONDS", help="For which rows are kept.")] = 0.0,
+    row_bytes: Annotated[float, typer.Option(min=1, help="The size of a row.")] = 100.0,
+    interval: Annotated[float, typer.Option(min=0.01, metavar="SECONDS", help="From a micro-batch to the next.")] = 1.0,
+    cores: Annotated[
+        list[int] | None, typer.Option(min=1, help="A number of cores to look at; may be given again.")
+    ] = None,
+) -> None:
+    """Say how many cores a stream needs, what it sends and keeps, and what breaks first.
+
+    It computes with a model of a micro-batch and costs that were measured on one machine; it does not start Spark.
+
+    [b]thalweg size load.json --rate 50000 --on "A.k = B.k AND B.l = C.l" --window 600[/b]
+    """
+    from rich.table import Table
+
+    from thalweg.joinorder.text import parse_condition
+    from thalweg.output import format_value
+    from thalweg.sizing import Demand, first_to_break, kind_of, least_cores, placed_by, read_costs, sizing
+
+    try:
+        kind = kind_of(predicates, on, queries)
+        streams = None if on is None else placed_by(parse_condition(on))
+        demand = Demand(rate, predicates or queries or len(streams or ()), interval, own, window, row_bytes, streams)
+        costs = read_costs(measured, kind)
+    except ValueError as error:
+        messages.print(str(error), style="bold red", highlight=False, soft_wrap=True)
+        raise typer.Exit(1) from None
+    table = Table(
+        "cores", "highest rate, rows/s", "micro-batch, s", "of which the driver", "shuffle, MB/s", "state, MB"
+    )
+    for number in cores or (2, 100, 10_000):
+        found = sizing(costs, demand, number)
+        sent, kept = found.shuffle_bytes / 1e6, found.state_bytes / 1e6
+        shown = (found.highest_rate, found.batch_seconds, found.driver_seconds, sent, kept)
+        table.add_row(str(number), *map(format_value, shown))
+    console.print(table)
+    least = least_cores(costs, demand)
+    console.print("No number of cores keeps up." if least is None else f"Cores that keep up: {least}.", highlight=False)
+    most, why = first_to_break(costs, demand)
+    console.print(f"More than {most} cores do not raise the rate. What breaks first: {why}.", highlight=False)
 
 
 def _show_join(explanation: "JoinExplanation") -> None:

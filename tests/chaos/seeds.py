@@ -6,4 +6,5 @@ import os
 
 SEED = int(os.environ.get("THALWEG_CHAOS_SEED", "0"))
 SECONDS = float(os.environ.get("THALWEG_CHAOS_SECONDS", "60"))  # for all kinds of kills together
+TRIES = int(os.environ.get("THALWEG_CHAOS_TRIES", "1"))  # of each kind of kill, at least
 REPORT = os.environ.get("THALWEG_CHAOS_REPORT")  # a file of JSON lines

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,6 +99,15 @@ def test_a_predicate_that_becomes_a_thousand_times_dearer(spark: SparkSession) -
 
     kept = tw.where(spark.range(ROWS), dearer, cheap)
     assert [row["id"] for row in kept.orderBy("id").collect()] == list(range(0, ROWS, 10))
+
+
+def test_a_predicate_that_leaks_ends_at_the_bound_of_its_worker(environment: dict[str, str]) -> None:
+    """The query fails with the name of the predicate, and the next query runs."""
+    program = Path(__file__).with_name("leaking_predicate.py")
+    ended = subprocess.run([sys.executable, program], env=environment, capture_output=True, text=True, check=False)
+    assert "MemoryError" in ended.stdout, ended.stderr[-3000:]
+    assert "leaks" in ended.stdout
+    assert f"kept {ROWS // 2}" in ended.stdout
 
 
 def test_a_predicate_that_hangs_does_not_keep_a_stream_from_stopping(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Joins whose processes are killed, again and again, at random points and at the worst: results stay exact.
 
 The points in time depend on a seed, `THALWEG_CHAOS_SEED`. Each kind of kill is tried for a share of
-`THALWEG_CHAOS_SECONDS`, at least once. Each kill is a line of JSON in the file `THALWEG_CHAOS_REPORT`, if that is set.
+`THALWEG_CHAOS_SECONDS`, and at least `THALWEG_CHAOS_TRIES` times. Each try is a line of JSON in the file
+`THALWEG_CHAOS_REPORT`, if that is set.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.chaos.seeds import REPORT, SECONDS, SEED
+from tests.chaos.seeds import REPORT, SECONDS, SEED, TRIES
 from tests.spark.conftest import cluster, environment
 from tests.spark.joins import test_restart as joins
 
 __all__ = ["cluster", "environment"]  # fixtures
 
-pytestmark = [pytest.mark.chaos, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(900 * TRIES + SECONDS)]
 
 KINDS = 4
-LONGEST_RUN = 12.0  # seconds within which a kill at random comes, which a run of the program takes at least
+LONGEST_RUN = 12.0  # seconds within which a kill at random comes; a run of the program takes longer
+KILLS_OF_WORKERS = 3  # in each run
 RETRIES = "local[2,8]"  # a local master that tries a task again, as clusters do
 
 Process = subprocess.Popen[bytes]
@@ -35,13 +37,13 @@ Process = subprocess.Popen[bytes]
 def tries(kind: str) -> Iterator[random.Random]:
     """Random numbers for each try, until the time of a kind of kill is over."""
     deadline, number = time.monotonic() + SECONDS / KINDS, 0
-    while not number or time.monotonic() < deadline:
+    while number < TRIES or time.monotonic() < deadline:
         yield random.Random(f"{SEED} {kind} {number}")  # noqa: S311 - no secret
         number += 1
 
 
 def report(kind: str, killed: float, process: Process, folder: Path, commits: int) -> None:
-    """Note how long it took from a kill to the next micro-batch that was done."""
+    """Note how long it took from a kill to the end of the next micro-batch, with the start of the program, if any."""
     while process.poll() is None and joins.numbered_files(folder, "commits") <= commits:
         time.sleep(0.02)
     if REPORT:
@@ -63,10 +65,10 @@ def kill_the_driver(
         folder = fresh_folder(tmp_path, number)
         process = joins.start(folder, environment)
         moment = time.monotonic() + numbers.uniform(0, LONGEST_RUN)
-        while process.poll() is None and not ready(folder, moment):
+        while not ready(folder, moment):
+            assert process.poll() is None, f"the program ended before it could be killed: {folder / 'program.log'}"
             time.sleep(0.002)
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+        os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         killed, commits = time.monotonic(), joins.numbered_files(folder, "commits")
         process = joins.start(folder, environment)
@@ -97,13 +99,16 @@ def test_a_python_worker_at_random(tmp_path: Path, environment: dict[str, str]) 
         folder = fresh_folder(tmp_path, number)
         process = joins.start(folder, environment, RETRIES)
         joins.wait_for(lambda folder=folder: joins.numbered_files(folder, "offsets") >= 1, process, folder)  # type: ignore[misc]
-        for _ in range(3):
+        killed = 0
+        while killed < KILLS_OF_WORKERS and process.poll() is None:
             time.sleep(numbers.uniform(0, 2))
             if workers := python_workers(process.pid):
                 os.kill(numbers.choice(workers), signal.SIGKILL)
+                killed += 1
                 report(kind, time.monotonic(), process, folder, joins.numbered_files(folder, "commits"))
         joins.finish(process, folder)
         joins.check(folder)
+        assert killed, "the program ended before one of its workers could be killed"
 
 
 def test_an_executor_at_random(tmp_path: Path, environment: dict[str, str], cluster: str) -> None:

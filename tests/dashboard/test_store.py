@@ -57,6 +57,21 @@ def test_lines_that_are_no_events_are_counted_and_left_out(log: EventLog, folder
     assert store.runs[0].values == {"rows": 3}
 
 
+@pytest.mark.parametrize(
+    "part", ['"about": 5', '"at": NaN', '"at": 1e999', '"changed": {"progress": 5}', '"changed": {"as_written": 7}']
+)
+def test_an_event_that_does_not_fit_changes_nothing(log: EventLog, folder: Path, part: str) -> None:
+    log.append({"rows": 10})
+    store = EventStore(folder)
+    store.poll()
+    before = store.whole()[0] | {"heard_at": 0}
+    with log.file.open("a") as file:
+        file.write(f'{{"sequence": 9, "at": 1, "changed": {{}}, {part}}}\n')
+    store.poll()
+    assert store.unreadable == 1
+    assert store.whole()[0] | {"heard_at": 0} == before
+
+
 @pytest.mark.usefixtures("log")
 def test_other_files_and_folders_are_left_alone(folder: Path) -> None:
     (folder / "readme.txt").write_text("hello")

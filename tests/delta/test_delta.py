@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from tests.fast_spark import fast_session
 from tests.spark.joins.harness import SECOND, answer, made, stream, write
 
 import thalweg as tw
@@ -22,6 +23,10 @@ JARS = Path(__file__).parent.parent.parent / ".jars" / "delta"
 SETTINGS: dict[str, Any] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": 1,  # not 50 tasks to read the log of a table of some files
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.codegen.wholeStage": False,  # to compile a MERGE takes longer than to run it
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
@@ -35,14 +40,11 @@ def is_odd(v: np.ndarray) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def delta_spark() -> Iterator[SparkSession]:
-    from thalweg.spark.start import local_session
-
     if not JARS.is_dir():
         pytest.skip("the jars of Delta Lake are not here: make test-delta")
     jars = ",".join(str(jar) for jar in sorted(JARS.glob("*.jar")))
-    session = local_session("delta-tests", **SETTINGS | {"spark.jars": jars})
-    yield session
-    session.stop()
+    with fast_session("delta-tests", **SETTINGS | {"spark.jars": jars}) as session:
+        yield session
 
 
 def numbers(spark: SparkSession, start: int, stop: int) -> DataFrame:
@@ -106,8 +108,10 @@ def test_a_table_of_the_current_join(delta_spark: SparkSession, tmp_path: Path) 
         spark.catalog.dropTempView("changes")
 
     def merge_twice(changes: DataFrame, number: int) -> None:
+        changes.persist()  # a MERGE reads its source more than once, and the join would run each time
         merge(changes, number)
         merge(changes, number)  # as after a failure between the merge and the end of the micro-batch
+        changes.unpersist()
 
     writer = joined.writeStream.foreachBatch(merge_twice).option("checkpointLocation", str(tmp_path / "checkpoint"))
     query = writer.trigger(availableNow=True).start()

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(page for page in DOCS.rglob("*.md") if "decisions" not in page.parts)]
-RUN_ELSEWHERE = {  # pages whose code needs a broker, or a server that stays up; by which tests it is run
+RUN_ELSEWHERE = {  # pages whose code needs a broker, jars, or a server that stays up; by which tests it is run
     "docs/kafka.md": "tests/kafka",
     "docs/dashboard.md": "tests/dashboard",
+    "docs/tables.md": "tests/delta",
 }
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 CHECKPOINT = re.compile(r'"(checkpoints?(?:/[^"]*)?)"')

@@ -128,6 +128,14 @@ def test_what_creeps_in_unnoticed_is_analysed_when_half_of_the_window_is_new() -
     assert one.order[0] == 3
 
 
+def test_a_policy_that_never_rests_is_settled_as_its_window_grows() -> None:
+    masks = np.where(np.arange(1000) % 25 < 12, 1, 2)  # the second filter drops 8% more, too little to move it at once
+    alone, watched = AGreedy(2, alpha=0.9), Watched(AGreedy(2, alpha=0.9), "glr")
+    for policy in (alone, watched):
+        policy.update(masks)
+    assert (alone.order, watched.order) == ((0, 1), (1, 0))
+
+
 def test_the_watched_probabilities_follow_the_order() -> None:
     one = Watched(AGreedy(4))
     masks = stream((BEFORE, 2000), (AFTER, 2000))

@@ -1,6 +1,8 @@
 """Hostile inputs: good texts, values and bytes in which something was changed, and things that were never good.
 
-A test tries as many inputs as `THALWEG_FUZZ_INPUTS` says in the environment: few in `make test`, many in `make fuzz`.
+A maker of inputs is a function of random numbers. A test tries as many inputs as `THALWEG_FUZZ_INPUTS` says in the
+environment: few in `make test`, where Hypothesis chooses the random numbers and makes an input that fails smaller, and
+many in `make fuzz`, where they follow from the number of the input, which is faster.
 """
 
 from __future__ import annotations
@@ -11,84 +13,144 @@ import os
 import re
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Any
+from random import Random
+from typing import Any, TypeVar
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-INPUTS = int(os.environ.get("THALWEG_FUZZ_INPUTS", "15"))
-MOST_CHANGES = 6
+Input = TypeVar("Input")
+Maker = Callable[[Random], Input]
 
-fuzzed = settings(max_examples=INPUTS, deadline=None, suppress_health_check=list(HealthCheck))
+INPUTS = int(os.environ.get("THALWEG_FUZZ_INPUTS", "15"))
+FIRST = int(os.environ.get("THALWEG_FUZZ_FIRST", "0"))  # the number of the first input
+MOST_FOR_HYPOTHESIS = 1000
+MOST_CHANGES = 6
+LONGEST_SHOWN = 3000  # letters of an input that fails
 
 ODD_WORDS = (
     *("", " ", "\0", "\n", "'", '"', "`", "\\", "--", "/*", ";", "(", ")", "[", "]", "{", "}", ",", ".", "*", "$", ":"),
     *("NULL", "NaN", "-1", "0", "1e999", "9" * 400, "9" * 5000, "²", "٣", "é", "🌊", "\ud7ff", "\u202e", "a" * 3000),
     *("(" * 500, "[" * 500, "{a:" * 300, "SELECT", "FROM", "WHERE", "AND", "OR", "NOT", "CASE", "WINDOW", "__import__"),
 )
+ODD_NUMBERS = (0, 1, -1, 2, 64, 2**31, -(2**63), 2**64, 10**400, 0.0, -0.5, 1e308, float("inf"), float("nan"))
 PIECES = re.compile(r"\w+|\s+|[^\w\s]")
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.integers(-3, 70) | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
-    max_leaves=12,
-)
+
+def try_inputs(make: Maker[Input], check: Callable[[Input], object]) -> None:
+    """Check so many inputs; an input that fails is told with the error."""
+    if INPUTS <= MOST_FOR_HYPOTHESIS:
+
+        @settings(max_examples=INPUTS, deadline=None, suppress_health_check=list(HealthCheck))
+        @given(st.randoms(use_true_random=False))
+        def check_sample(random: Random) -> None:
+            _check(make(random), check)
+
+        check_sample()
+        return
+    for number in range(FIRST, FIRST + INPUTS):
+        _check(make(Random(number)), check)  # noqa: S311 - no secret
 
 
-@st.composite
-def changed_texts(draw: st.DrawFn, good: Sequence[str]) -> str:
+def _check(made: Input, check: Callable[[Input], object]) -> None:
+    try:
+        check(made)
+    except BaseException as error:
+        error.add_note(f"The input was {made!r:.{LONGEST_SHOWN}}")
+        raise
+
+
+def any_text(random: Random, most: int) -> str:
+    """Letters of all kinds, without halves of surrogate pairs."""
+    kinds = ((32, 126), (0, 255), (0x370, 0xD7FF), (0xE000, 0x10FFFF))
+    return "".join(chr(random.randint(*random.choice(kinds))) for _ in range(random.randint(0, most)))
+
+
+def any_bytes(random: Random, most: int) -> bytes:
+    """Some bytes."""
+    return bytes(random.randint(0, 255) for _ in range(random.randint(0, most)))
+
+
+def json_value(random: Random, depth: int = 3) -> Any:  # noqa: ANN401 - any value that JSON has
+    """Any value that JSON has, and numbers that it does not have."""
+    kind = random.randint(0, 7 if depth else 5)
+    if kind <= 1:
+        return random.choice((None, True, False))
+    if kind == 2:
+        return random.choice(ODD_NUMBERS)
+    if kind == 3:
+        return random.randint(-3, 70)
+    if kind == 4:
+        return random.randint(-(10**6), 10**6) / 1000
+    if kind == 5:
+        return any_text(random, 8)
+    values = [json_value(random, depth - 1) for _ in range(random.randint(0, 4))]
+    return values if kind == 6 else {any_text(random, 6): value for value in values}
+
+
+def changed_texts(good: Sequence[str]) -> Maker[str]:
     """A good text in which words were removed, repeated, moved or replaced; sometimes any text at all."""
-    if draw(st.integers(0, 9)) == 0:
-        return draw(st.text(max_size=80))
-    pieces = PIECES.findall(draw(st.sampled_from(good)))
-    others = [piece for text in good for piece in PIECES.findall(text)]
-    for _ in range(draw(st.integers(1, MOST_CHANGES))):
-        place = draw(st.integers(0, len(pieces)))
-        change = draw(st.sampled_from(("remove", "repeat", "insert", "odd", "swap")))
-        if change == "remove":
-            del pieces[place : place + draw(st.integers(1, 5))]
-        elif change == "repeat":
-            pieces[place:place] = pieces[place : place + 8] * draw(st.integers(1, 4))
-        elif change == "insert":
-            pieces.insert(place, draw(st.sampled_from(others)))
-        elif change == "odd":
-            pieces.insert(place, draw(st.sampled_from(ODD_WORDS) | st.text(max_size=5)))
-        elif pieces:
-            other = draw(st.integers(0, len(pieces) - 1))
-            pieces[other], pieces[place - 1] = pieces[place - 1], pieces[other]
-    return "".join(pieces)
+    split = [PIECES.findall(text) for text in good]
+    others = [piece for pieces in split for piece in pieces]
+
+    def make(random: Random) -> str:
+        if random.randint(0, 9) == 0:
+            return any_text(random, 80)
+        pieces = list(random.choice(split))
+        for _ in range(random.randint(1, MOST_CHANGES)):
+            place = random.randint(0, len(pieces))
+            change = random.choice(("remove", "repeat", "insert", "odd", "swap"))
+            if change == "remove":
+                del pieces[place : place + random.randint(1, 5)]
+            elif change == "repeat":
+                pieces[place:place] = pieces[place : place + 8] * random.randint(1, 4)
+            elif change == "insert":
+                pieces.insert(place, random.choice(others))
+            elif change == "odd":
+                pieces.insert(place, random.choice(ODD_WORDS) if random.randint(0, 1) else any_text(random, 5))
+            elif pieces:
+                other = random.randint(0, len(pieces) - 1)
+                pieces[other], pieces[place - 1] = pieces[place - 1], pieces[other]
+        return "".join(pieces)
+
+    return make
 
 
-@st.composite
-def changed_bytes(draw: st.DrawFn, good: bytes) -> bytes:
+def changed_bytes(good: bytes) -> Maker[bytes]:
     """Good bytes that were cut, or in which some were changed."""
-    data = bytearray(good[: draw(st.integers(0, len(good)))] if draw(st.booleans()) else good)
-    for _ in range(draw(st.integers(0, MOST_CHANGES))):
-        place = draw(st.integers(0, len(data)))
-        data[place : place + draw(st.integers(0, 3))] = draw(st.binary(max_size=3))
-    return bytes(data)
+
+    def make(random: Random) -> bytes:
+        data = bytearray(good[: random.randint(0, len(good))] if random.randint(0, 1) else good)
+        for _ in range(random.randint(0, MOST_CHANGES)):
+            place = random.randint(0, len(data))
+            data[place : place + random.randint(0, 3)] = any_bytes(random, 3)
+        return bytes(data)
+
+    return make
 
 
-@st.composite
-def changed_values(draw: st.DrawFn, good: Any) -> Any:  # noqa: ANN401 - any value that JSON has
+def changed_values(good: Any) -> Maker[Any]:  # noqa: ANN401 - any value that JSON has
     """A good value of JSON in which some values, at any depth, were replaced, removed or added."""
-    value = json.loads(json.dumps(good))
-    for _ in range(draw(st.integers(1, MOST_CHANGES))):
-        holder: Any = {"value": value}
-        key: Any = "value"
-        while isinstance(holder[key], dict | list) and holder[key] and draw(st.integers(0, 3)):
-            holder = holder[key]
-            key = draw(st.sampled_from(sorted(holder) if isinstance(holder, dict) else range(len(holder))))
-        change = draw(st.sampled_from(("replace", "replace", "remove", "add")))
-        if change == "replace":
-            holder[key] = draw(json_values)
-        elif change == "remove" and holder is not value and len(holder) > 1:
-            del holder[key]
-        elif isinstance(holder, dict):
-            holder[draw(st.text(max_size=4))] = draw(json_values)
-        if "value" in holder and key == "value":
-            value = holder["value"]
-    return value
+    text = json.dumps(good)
+
+    def make(random: Random) -> Any:  # noqa: ANN401 - as above
+        root: Any = {"value": json.loads(text)}
+        for _ in range(random.randint(1, MOST_CHANGES)):
+            holder: Any = root
+            key: Any = "value"
+            while isinstance(holder[key], dict | list) and holder[key] and random.randint(0, 3):
+                holder = holder[key]
+                key = random.choice(sorted(holder) if isinstance(holder, dict) else range(len(holder)))
+            change = random.choice(("replace", "replace", "remove", "add"))
+            if change == "replace":
+                holder[key] = json_value(random)
+            elif holder is not root and change == "remove":
+                del holder[key]
+            elif holder is not root and isinstance(holder, dict):
+                holder[any_text(random, 4)] = json_value(random)
+        return root["value"]
+
+    return make
 
 
 def refuses_clearly(call: Callable[[], object], *errors: type[Exception]) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from random import Random
 
-from hypothesis import given
-from hypothesis import strategies as st
-from tests.fuzz.inputs import changed_texts, changed_values, fuzzed, refuses_clearly
+from tests.fuzz.inputs import changed_texts, changed_values, refuses_clearly, try_inputs
 
 from thalweg.joinorder.statistics import graph_of
 from thalweg.joinorder.text import join_condition, parse_condition
@@ -48,35 +46,39 @@ STATISTICS = {
 }
 
 
-@fuzzed
-@given(changed_texts(QUERIES))
-def test_the_text_of_a_query(text: str) -> None:
-    refuses_clearly(lambda: parse_query(text, SOURCES, ["is_scan"]), QueryError)
+def test_the_text_of_a_query() -> None:
+    def check(text: str) -> None:
+        refuses_clearly(lambda: parse_query(text, SOURCES, ["is_scan"]), QueryError)
+
+    try_inputs(changed_texts(QUERIES), check)
 
 
-@fuzzed
-@given(changed_texts(CONDITIONS))
-def test_the_condition_of_a_join(text: str) -> None:
-    refuses_clearly(lambda: parse_on(text, COLUMNS), ValueError)
-    refuses_clearly(lambda: parse_condition(text), ValueError)
-    refuses_clearly(lambda: join_condition(text), ValueError)
+def test_the_condition_of_a_join() -> None:
+    def check(text: str) -> None:
+        refuses_clearly(lambda: parse_on(text, COLUMNS), ValueError)
+        refuses_clearly(lambda: parse_condition(text), ValueError)
+        refuses_clearly(lambda: join_condition(text), ValueError)
+
+    try_inputs(changed_texts(CONDITIONS), check)
 
 
-@fuzzed
-@given(st.lists(changed_texts(["A.k", "B.x AS y", "`C`.*", "*"]), max_size=3))
-def test_the_columns_of_a_join(select: list[str]) -> None:
-    refuses_clearly(lambda: parse_select(select, COLUMNS), ValueError)
+def test_the_columns_of_a_join() -> None:
+    column = changed_texts(["A.k", "B.x AS y", "`C`.*", "*"])
+
+    def make(random: Random) -> list[str]:
+        return [column(random) for _ in range(random.randint(0, 3))]
+
+    try_inputs(make, lambda select: refuses_clearly(lambda: parse_select(select, COLUMNS), ValueError))
 
 
-@fuzzed
-@given(changed_texts(["10 minutes", "1.5 h", "100 rows", "0 s", "512MB", "1.5g"]))
-def test_durations_and_sizes(text: str) -> None:
-    refuses_clearly(lambda: microseconds(text, "the delay"), ValueError)
-    refuses_clearly(lambda: parse_window(text, "A"), ValueError)
-    refuses_clearly(lambda: memory_cap(text), ValueError)
+def test_durations_and_sizes() -> None:
+    def check(text: str) -> None:
+        refuses_clearly(lambda: microseconds(text, "the delay"), ValueError)
+        refuses_clearly(lambda: parse_window(text, "A"), ValueError)
+        refuses_clearly(lambda: memory_cap(text), ValueError)
+
+    try_inputs(changed_texts(["10 minutes", "1.5 h", "100 rows", "0 s", "512MB", "1.5g"]), check)
 
 
-@fuzzed
-@given(changed_values(STATISTICS))
-def test_the_statistics_of_a_join(data: Any) -> None:  # noqa: ANN401 - any value that JSON has
-    refuses_clearly(lambda: graph_of(data), ValueError)
+def test_the_statistics_of_a_join() -> None:
+    try_inputs(changed_values(STATISTICS), lambda data: refuses_clearly(lambda: graph_of(data), ValueError))

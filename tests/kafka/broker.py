@@ -16,7 +16,7 @@ class Broker:
     """A broker that keeps its topics in a folder; `jars` is the folder of its jars."""
 
     def __init__(self, jars: Path, folder: Path) -> None:
-        self._java = ["java", "-Xmx512m", "-cp", f"{jars}/*"]
+        self._java = ["java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*"]
         self._log = folder / "broker.log"
         self._port, controller = _free_port(), _free_port()
         self._settings = folder / "server.properties"

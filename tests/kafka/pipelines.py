@@ -1,4 +1,4 @@
-"""Three queries from topics of Kafka to topics of Kafka: a filter, a join and a session, until all rows are read.
+"""Three queries from topics of Kafka to topics of Kafka: a filter, a join and a session, until one of them fails.
 
 A program of its own, so that a test can kill it, start it again and see whether a result is missing. The filter also
 writes files, in which every row is exactly once.
@@ -6,20 +6,21 @@ writes files, in which every row is exactly once.
 
 from __future__ import annotations
 
-import json
 import sys
-from typing import TYPE_CHECKING, Any
+import time
+from typing import TYPE_CHECKING
 
 import numpy as np
+from tests.fast_spark import fast_session
 
 import thalweg as tw
-from thalweg.spark.start import local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-ROWS_A_BATCH = 300
+ROWS_A_BATCH = 400
+POLL_SECONDS = 0.5
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 SCHEMA = "id long, k long, v long, ts timestamp"
 
@@ -30,7 +31,7 @@ def is_odd(v: np.ndarray) -> np.ndarray:
 
 
 def start(spark: SparkSession, server: str, folder: str) -> list[StreamingQuery]:
-    """Start the three queries; each ends when it has read the rows that were there when it started."""
+    """Start the three queries."""
 
     def topic(name: str) -> DataFrame:
         reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", server).option("subscribe", name)
@@ -40,7 +41,7 @@ def start(spark: SparkSession, server: str, folder: str) -> list[StreamingQuery]
     def write(frame: DataFrame, name: str) -> StreamingQuery:
         packed = frame.selectExpr("to_json(struct(*)) AS value")
         writer = packed.writeStream.format("kafka").option("kafka.bootstrap.servers", server).option("topic", name)
-        return writer.option("checkpointLocation", f"{folder}/{name}").trigger(availableNow=True).start()
+        return writer.option("checkpointLocation", f"{folder}/{name}").start()
 
     def kept() -> DataFrame:
         return tw.where(topic("A"), is_odd, "v > 20", "k % 3 <> 0")
@@ -62,19 +63,22 @@ def start(spark: SparkSession, server: str, folder: str) -> list[StreamingQuery]
     )
     return [
         write(kept(), "kept"),
-        files.trigger(availableNow=True).start(f"{folder}/kept-files"),
+        files.start(f"{folder}/kept-files"),
         write(joined, "joined"),
-        session.start(availableNow=True),
+        session.start(),
     ]
 
 
 def main(server: str, folder: str, jars: str) -> None:
-    settings: dict[str, Any] = {"spark.jars": jars, "spark.sql.streaming.stateStore.providerClass": ROCKS}
-    spark = local_session("pipelines", **settings)
-    for query in start(spark, server, folder):
-        query.awaitTermination()
-        print(json.dumps({"batches": len(query.recentProgress)}))  # noqa: T201 - for the log of the test
-    spark.stop()
+    with fast_session(
+        "pipelines", **{"spark.jars": jars, "spark.sql.streaming.stateStore.providerClass": ROCKS}
+    ) as spark:
+        queries = start(spark, server, folder)
+        while all(query.isActive for query in queries):
+            time.sleep(POLL_SECONDS)
+        for query in queries:
+            if (error := query.exception()) is not None:
+                raise error
 
 
 if __name__ == "__main__":

@@ -6,7 +6,15 @@ from hypothesis import strategies as st
 from thalweg.ordering import greedy_order, order_cost
 from thalweg.ordering.precedence import is_legal, required_before
 from thalweg.ordering.types import Integers
-from thalweg.routing.classifier import Chooser, costs_until_dropped, few_orders, greedy_orders
+from thalweg.routing.classifier import (
+    PARTS,
+    PARTS_OF_RUNS,
+    Chooser,
+    costs_until_dropped,
+    few_orders,
+    greedy_orders,
+    parts_of,
+)
 from thalweg.routing.classifier_sample import ClassifierSample
 from thalweg.routing.partition import codes, numbers
 
@@ -112,3 +120,30 @@ def test_the_sample_is_a_window() -> None:
     sample.keep(7)
     assert sample.masks.tolist() == masks[-7:].tolist()
     assert sample.nbytes == 100 * (8 + 16 + 16)
+
+
+def test_a_class_of_three_per_cent_is_found_and_leaves_the_others_alone() -> None:
+    random = np.random.default_rng(0)
+    kinds = random.choice(3, 1200, p=[0.5, 0.47, 0.03])
+    drops = np.where((np.arange(4) == (kinds == 2)[:, None]), 0.8, 0.05)
+    masks = (random.random((1200, 4)) < drops) @ (1 << np.arange(4))
+    one = chooser(masks[masks > 0], kinds[masks > 0])
+    estimate = one.estimate(one.cells_of(0))
+    assert estimate.saving > 3 * estimate.error
+    classifier = one.fit(one.cells_of(0))
+    assert classifier.classify([codes(np.arange(3))], [np.zeros(3)]).tolist() == [0, 0, 1]
+    assert [order[0] for order in classifier.orders] == [0, 1]
+
+
+@pytest.mark.parametrize(("period", "parts"), [(1, PARTS), (40, PARTS_OF_RUNS)])
+def test_values_that_come_in_runs_are_tried_in_halves(period: int, parts: int) -> None:
+    random = np.random.default_rng(0)
+    assert parts_of(np.repeat(random.integers(0, 8, 800 // period), period)) == parts
+
+
+def test_a_value_that_tells_the_time_saves_nothing_where_regimes_alternate() -> None:
+    random = np.random.default_rng(0)
+    regime = np.arange(800) // 100 % 2
+    masks = np.where(random.random(800) < 0.9, 1 << regime, 1 << random.integers(0, 4, 800))
+    one = chooser(masks, np.arange(800) + random.normal(0, 40, 800))
+    assert one.estimate(one.cells_of(0)).saving < 0.05

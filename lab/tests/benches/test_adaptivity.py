@@ -6,7 +6,7 @@ from thalweg.kernels import ORDERING, compile_kernels
 from thalweg.ordering import greedy_order
 from thalweg_lab.benches.adaptivity import SCENARIOS
 from thalweg_lab.benches.adaptivity.classes import DRAWS, evaluations, masks_of
-from thalweg_lab.benches.adaptivity.detectors import delay
+from thalweg_lab.benches.adaptivity.detectors import BASE, OnEstimates, contenders, delay, segment
 from thalweg_lab.benches.adaptivity.orders import QUIET, RATIOS, hidden_change, ratio
 from thalweg_lab.benches.adaptivity.streams import FILTERS, KNOWN, returning, run_stream, where_pipeline, where_policy
 
@@ -42,7 +42,20 @@ def test_a_hidden_change_shows_in_no_rate_of_the_order_that_runs() -> None:
 
 
 def test_the_detector_for_counts_is_faster_after_a_quiet_time() -> None:
-    assert delay(GLR, 1000, 0.2, seed=0) < 20 < delay(BCS, 1000, 0.2, seed=0)
+    delays = []
+    for detector in (GLR(), BCS()):
+        watcher, random = OnEstimates(detector, series=1), np.random.default_rng(1)
+        assert not sum(watcher.alarms(segment(random, np.array([BASE]))) for _ in range(1000))
+        delays.append(delay(watcher, 0.2, seed=1))
+    assert delays[0] < 20 < delays[1]
+
+
+def test_every_detector_sees_the_same_bits() -> None:
+    for name, make in contenders().items():
+        watcher, random = make(2), np.random.default_rng(0)
+        for _ in range(100):
+            watcher.alarms(segment(random, np.array([0.3, 0.5])))
+        assert any(watcher.alarms(segment(random, np.array([0.3, 0.99]))) for _ in range(100)), name
 
 
 def test_an_order_for_each_class_saves() -> None:

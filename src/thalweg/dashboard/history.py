@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -69,29 +70,37 @@ class RunHistory:
         return "stale" if now - self.heard_at > STALE_SECONDS else "running"
 
     def fold(self, event: Mapping[str, Any]) -> None:
-        """Take in an event."""
-        at, changed = float(event["at"]), event["changed"]
+        """Take in an event; an event that cannot be read raises, and changes nothing."""
+        at, sequence, changed = float(event["at"]), int(event["sequence"]), dict(event["changed"])
+        about, values = dict(event.get("about", self.about)), self.values | changed
+        if not math.isfinite(at):
+            raise ValueError(f"{at} is no time")
+        kind = str(about.get("kind", ""))
+        title_of(kind, values)
+        point = point_of(kind, at, values)
+        switches, drifts = list(switches_of(kind, changed)), list(drifts_of(changed))
+
         update = self._update = self._update or Update()
-        self.about = event.get("about", self.about)
+        self.about = about
         self.began_at = self.began_at or at
         self.heard_at = max(self.heard_at, at)
-        self.lost += max(event["sequence"] - self._sequence - 1, 0) if self._sequence else 0
-        self._sequence = event["sequence"]
+        self.lost += max(sequence - self._sequence - 1, 0) if self._sequence else 0
+        self._sequence = sequence
         self.events += 1
         if event.get("ended"):
             self.ended, self.error = True, event.get("error")
         if not changed:
             return
-        self.values.update(changed)
+        self.values = values
         update.names |= changed.keys()
-        self._add_point(at, update)
-        for switch in switches_of(self.kind, changed):
+        self._add_point(point, update)
+        for switch in switches:
             if self._is_new(f"switch {switch['id']}"):
                 switch.setdefault("at", at)
                 self.switch_count += 1
                 update.switches.append(switch)
                 self.switches = [*self.switches[1 - MOST_MARKS :], switch]
-        for drift in drifts_of(changed):
+        for drift in drifts:
             if self._is_new(f"drift {drift['id']}"):
                 drift.setdefault("at", at)
                 self.drift_count += 1
@@ -137,11 +146,10 @@ class RunHistory:
             "drifts": update.drifts,
         }
 
-    def _add_point(self, at: float, update: Update) -> None:
-        last = self.points[-1][0] if self.points else None
-        if last is not None and at - last < LEAST_SECONDS:
+    def _add_point(self, point: list[float | None], update: Update) -> None:
+        at, last = point[0], self.points[-1][0] if self.points else None
+        if at is not None and last is not None and at - last < LEAST_SECONDS:
             return
-        point = point_of(self.kind, at, self.values)
         self.points.append(point)
         update.points.append(point)
         self.points = thinned(self.points, MOST_POINTS)

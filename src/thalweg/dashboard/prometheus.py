@@ -72,15 +72,27 @@ class _Collector(Collector):
         """All metrics that have a value."""
         samples: dict[str, list[tuple[tuple[str, ...], float]]] = {}
         for history in self._store.runs:
-            for name, labels, value in samples_of(history, time.time()):
-                if value is not None:
-                    samples.setdefault(name, []).append((labels, float(value)))
-        for name, grows, labels, meaning in METRICS:
+            try:
+                known = [
+                    (name, tuple(map(_printable, labels)), float(value))
+                    for name, labels, value in samples_of(history, time.time())
+                    if value is not None
+                ]
+            except Exception:  # noqa: BLE001, S112 - whatever another program wrote, the others are told
+                continue
+            for name, labels, value in known:
+                samples.setdefault(name, []).append((labels, value))
+        for name, grows, label_names, meaning in METRICS:
             kind = CounterMetricFamily if grows else GaugeMetricFamily
-            family = kind(name, meaning, labels=labels)
+            family = kind(name, meaning, labels=label_names)
             for values, value in samples.get(name, ()):
                 family.add_metric(values, value)
             yield family
+
+
+def _printable(label: str) -> str:
+    """The label, without the halves of characters that names of files may have."""
+    return label.encode("utf-8", "replace").decode()
 
 
 def samples_of(history: RunHistory, now: float) -> Iterator[Sample]:

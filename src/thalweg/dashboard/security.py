@@ -75,7 +75,7 @@ class Access:
         if host not in self.hosts:
             return 421, f"this server is not called {host}: open it by the address that it printed"
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != headers["host"].lower():
+        if origin is not None and _place_of(origin) != headers["host"].lower():
             return 403, "pages of other sites may not ask this server"
         if headers.get("sec-fetch-site") in {"cross-site", "same-site"} and headers.get("sec-fetch-mode") != "navigate":
             return 403, "pages of other sites may not ask this server"
@@ -115,6 +115,13 @@ def is_loopback(address: str) -> bool:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:
         return address.lower() == "localhost"
+
+
+def _place_of(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
 
 
 def _host_name(host: str) -> str:

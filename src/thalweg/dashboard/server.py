@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Response
-from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
+from fastapi.responses import FileResponse, StreamingResponse
 from fastapi.staticfiles import StaticFiles
 
 from thalweg.dashboard.prometheus import CONTENT_TYPE, exposition
@@ -111,8 +111,8 @@ def make_app(store: EventStore, access: Access) -> FastAPI:
         return FileResponse(PAGE / "index.html", media_type="text/html; charset=utf-8")
 
     @app.get("/api/runs")
-    async def runs() -> JSONResponse:
-        return JSONResponse({"now": time.time(), "runs": store.whole()})
+    async def runs() -> Response:
+        return Response(json.dumps({"now": time.time(), "runs": store.whole()}), media_type="application/json")
 
     @app.get("/api/events")
     async def events() -> StreamingResponse:

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from thalweg.dashboard.event_log import SUFFIX, run_folders
 from thalweg.dashboard.history import RunHistory
@@ -134,14 +134,18 @@ class _Reader:
         bad = 0
         for line in content[:end].splitlines():
             try:
-                self.history.fold(json.loads(line))
-            except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+                self.history.fold(json.loads(line, parse_constant=_refuse))
+            except Exception:  # noqa: BLE001 - whatever another program has written, the others are shown
                 bad += 1
         return end, bad
 
     def _next_file(self) -> Path | None:
         files = sorted(self._folder.glob(f"*{SUFFIX}"))
         return next((file for file in files if self._file is None or file.name > self._file.name), None)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _changed_at(folder: Path) -> float:

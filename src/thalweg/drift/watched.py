@@ -7,7 +7,9 @@ policy's own, and rest while nothing changes. (section IV)
 
 Where the paper is silent or its answer is poor, this does more. The few tuples since a change would make a poor order:
 analysis is repeated as they double until there are as many as the detector trains on, and then whenever half of the
-window is newer than the last analysis. A regime that returns is recognised, and its profile reused. Policies that
+window is newer than the last analysis. Where the policy never rests, its order is also made anew of the whole window
+whenever a quarter of it is new: a policy that avoids thrashing keeps an order that costs 1% more than the window's best
+(docs/decisions/0121). A regime that returns is recognised, and its profile reused. Policies that
 profile only some filters at a time (Sweep, LocalSwaps) are never done with their analysis, and of their orders only the
 diagonal is known: it is watched, and they never rest. (docs/decisions/0012)
 """
@@ -31,6 +33,7 @@ from thalweg.ordering.profile import COUNT, START
 from thalweg.ordering.sampling import Sampler
 
 ENOUGH = 50  # profile tuples by which a regime can be recognised
+UNSETTLED = 0.25  # share of the window that is newer than the last analysis of all of it, from which on it is analysed
 
 
 class Phase(Enum):
@@ -133,6 +136,7 @@ class Watched(Policy):
         self._room = detector.k  # profile tuples to the end of the segment
         self._learnt = 0  # profile tuples since the last change
         self._fresh = 0  # and since the last analysis
+        self._unsettled = 0  # and since the whole window was last analysed at once
 
     def _observe(self, counts: ProcessingCounts) -> bool:
         """Let the policy learn from ordinary processing, which sees abrupt changes before any detector does."""
@@ -152,7 +156,8 @@ class Watched(Policy):
         """
         self._remember(self._newest(min(self._learnt, len(self.profile), LONGEST)).masks)
         self.policy.forget()
-        self.phase, self._room, self._learnt, self._fresh = Phase.LEARNING, self.detector.k, 0, 0
+        self.phase, self._room = Phase.LEARNING, self.detector.k
+        self._learnt = self._fresh = self._unsettled = 0
         self._regime, self._is_logged = None, False
 
     @property
@@ -186,6 +191,7 @@ class Watched(Policy):
             if self.phase is Phase.ANALYSING:
                 shifts = self.monitor.update(piece.masks, piece.times, piece.timed)
         self._seen, self._learnt, self._fresh = self._seen + size, self._learnt + size, self._fresh + size
+        self._unsettled += size
         self._room -= size
         if not self._room:
             self._room = self.detector.k
@@ -206,6 +212,9 @@ class Watched(Policy):
                     self.changes[-1] = replace(self.changes[-1], order_after=self.order)
                 self._follow()
         elif self.phase is Phase.ANALYSING:
+            is_settled = self._unsettled < UNSETTLED * len(self.profile)
+            if not is_settled and self.policy.can_settle and not self.detector.lets_rest:
+                self._settle()
             if self.monitor.order == self.order:
                 self._rest()
             else:
@@ -218,9 +227,9 @@ class Watched(Policy):
             self.phase = Phase.ANALYSING
 
     def _settle(self) -> None:
-        """Analyse a window that has doubled, all at once."""
+        """Analyse a window that has grown, all at once."""
         self.policy.settle()
-        self._fresh = 0
+        self._fresh = self._unsettled = 0
 
     def _rest(self) -> None:
         rests = self.policy.profiles_all_filters and self.detector.lets_rest

@@ -29,7 +29,7 @@ NEXT_SECONDS = 20e-3  # time of the slices after it, which run in an order that 
 LOSS = 2.0
 PROFILE_SHARE = 0.006
 MOST_RESTARTS = 20  # that are remembered
-FIRST_LOOK = 100  # profile tuples that are made, however much they cost (docs/decisions/0078)
+FIRST_LOOK = 200  # profile tuples that are made, however much they cost (docs/decisions/0078 and 0121)
 # Calls of services are dearer than the time of processors, and services are few: the same for filters that wait.
 LOSS_OF_CALLS, FIRST_LOOK_OF_CALLS = 0.5, 32
 QUEUE = 2  # rows that wait for services, for each row that these may be asked for at once

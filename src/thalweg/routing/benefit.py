@@ -118,7 +118,8 @@ class Benefit:
 
     def payment(self, least: float, overhead: float) -> StopReason | None:
         """Why the mean saving does not pay, or None."""
-        if len(self) >= FEW and self.mean + self.error < least + overhead:
+        certainty = 0.0 if len(self) == RECENT else 1.0  # of the measured mean, in standard errors
+        if len(self) >= FEW and self.mean + certainty * self.error < least + overhead:
             return StopReason("what it saves does not pay for the splitting of batches")
         return None
 

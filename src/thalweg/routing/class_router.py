@@ -205,8 +205,12 @@ class ClassRouter:
             classifier, estimate = found
             self.learners.add_classes(classifier, self.search.sample)
             saving = estimate.saving / self.payoff.whole_cost(estimate.cost)
-            self._use(classifier, f"{len(classifier.orders) - 1} classes are expected to save {saving:.1%}")
-        self.search.plan_next_look(self.payoff)
+            classes = len(classifier.orders) - 1
+            expected = "1 class is" if classes == 1 else f"{classes} classes are"
+            self._use(classifier, f"{expected} expected to save {saving:.1%}")
+        self.search.plan_next_look(self.payoff, is_first=not self.version)
+        if self.search.is_promising:
+            self.learners.hurry()
 
     def observe(self, tuples: int, dropped: int, overhead: float = 0.0) -> None:
         """Count a batch's tuples and drops, and the cost of splitting it if it was split, in the unit of costs."""
@@ -318,12 +322,14 @@ class ClassRouter:
         self.version += 1
         self.overall.sampler.forget_rates()
         self.learners.drop_classes()
-        if reason.newest is None:
+        newest = reason.newest or self.search.newest
+        if newest is None:
             self.payoff.price = self.payoff.overhead_per_drop
+            self.learners.stop_hurrying()
             self.search.schedule.wait()
         else:
-            self.search.sample.keep(reason.newest)
-            self.search.schedule.start_over(reason.newest)
+            self.search.sample.keep(newest)
+            self.search.schedule.start_over(newest)
             self.learners.hurry()
             self.overall.sampler.look_closely()
 

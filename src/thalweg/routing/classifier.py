@@ -9,9 +9,14 @@ A few orders are then chosen, each time the order that saves most besides the ch
 are a class. Rare and unseen values are class 0, in the overall order. Cells for which the overall order is best are a
 class as well, because the overall order may turn to the needs of other cells.
 
-The saving is measured on tuples that were not learnt from: classes and orders of the older half of the sample are tried
-on the newer half, and the other way round. The halves are halves in time, not random: no value of a sequence number
-occurs in both.
+A cell prefers another order only if that order is better by more than a standard error and a half on the cell's own
+tuples: differences between orders of a few tuples are mostly chance. Where the overall order suits most tuples, and
+values do not come in runs, those tuples are class 0, so that a class of few tuples costs the others nothing.
+
+The saving is measured on tuples that were not learnt from: each of eight parts of the sample is tried with classes and
+orders of the other seven. The parts are parts in time, not random: no value of a sequence number occurs in two. Values
+that come in runs tell the time, and neighbours in time share its luck, so they are tried in halves.
+(docs/decisions/0120)
 """
 
 from __future__ import annotations
@@ -28,9 +33,13 @@ from thalweg.routing.gain import gain
 from thalweg.routing.partition import paired, scattered
 from thalweg.routing.prune import COVERED
 
-SUPPORT = 20  # profile tuples of a cell that may have an order of its own
+SUPPORT = 10  # profile tuples of a cell that may have an order of its own
+ERRORS = 1.5  # standard errors by which another order has to be better for a cell
+MAIN = 0.75  # share of the tuples that need no class of their own if the overall order suits them
+PARTS, PARTS_OF_RUNS = 8, 2  # of a sample, each of which is tried with classes of the others
+LAGS, RUN_ERRORS = (1, 2, 3, 4), 2.0  # places from a tuple to its neighbours, and errors by which these are too alike
 CELLS = 64  # most cells
-PRIOR = 10.0  # overall profile tuples that each cell is thought to have besides its own
+PRIOR = 5.0  # overall profile tuples that each cell is thought to have besides its own
 RANGES, RANGES_OF_PAIRS = 16, 4  # ranges of an attribute with many values
 ONE_MORE = 0.005  # share of the cost that one more class has to save
 PAIRED = 6  # attributes of which pairs are tried
@@ -178,9 +187,9 @@ class Chooser:
         return Cells(attributes, tuple(self._edges(attribute, len(attributes)) for attribute in attributes))
 
     def estimate(self, cells: Cells) -> Estimate:
-        """Learn from one half of the sample and try on the other, both ways."""
+        """Try each part of the sample with classes of the others."""
         of, size = cells.of_rows(self.sample.codes, self.sample.numbers), len(self.sample)
-        savings, one_order, most = self._try_halves(cells, of)
+        savings, one_order, most = self._try_parts(cells, of, parts_of(of))
         return Estimate(
             cells=cells,
             saving=float(savings.mean()),
@@ -194,17 +203,17 @@ class Chooser:
     def saving(self, cells: Cells, places: Integers) -> float:
         """The saving, on average, if the attributes' values were those of the tuples at other places."""
         of = cells.of_rows(self.sample.codes, self.sample.numbers)
-        return float(self._try_halves(cells, of[places])[0].mean())
+        return float(self._try_parts(cells, of[places], parts_of(of))[0].mean())
 
     def fit(self, cells: Cells) -> Classifier:
         """Classes and orders from the whole sample."""
         return self._fit(cells, cells.of_rows(self.sample.codes, self.sample.numbers), self._which)
 
-    def _try_halves(self, cells: Cells, of: Integers) -> tuple[Floats, Floats, int]:
-        """For each tuple, the saving by classes of the other half and the cost with one order; and the most classes."""
+    def _try_parts(self, cells: Cells, of: Integers, parts: int) -> tuple[Floats, Floats, int]:
+        """For each tuple, the saving by classes of other parts and the cost with one order; and the most classes."""
         size, most = of.size, 0
-        savings, one_order, is_newer = np.zeros(size), np.zeros(size), np.arange(size) >= size // 2
-        for test in (is_newer, ~is_newer):
+        savings, one_order, block = np.zeros(size), np.zeros(size), np.arange(size) * parts // size
+        for test in (block == number for number in range(parts)):
             learnt = self._fit(cells, of[~test], self._which[~test])
             table = costs_until_dropped(np.array(learnt.orders), self._bits, self.costs)
             classes = looked_up(of[test], learnt.keys, learnt.classes)
@@ -224,14 +233,20 @@ class Chooser:
         overall = weights.sum(axis=0)
         drawn = weights[:-1] + PRIOR * overall / max(overall.sum(), 1.0)
         orders = greedy_orders(np.vstack([overall, drawn]), self._bits, self.costs, self.required)
-        costs = drawn @ costs_until_dropped(orders, self._bits, self.costs).T  # of each cell in each order
+        table = costs_until_dropped(orders, self._bits, self.costs)
+        # The cost of each cell in each order, and for orders other than the overall order the error of the difference.
+        costs = drawn @ table.T + ERRORS * np.sqrt(weights[:-1] @ ((table - table[0]) ** 2).T)
         chosen = few_orders(costs, self.most_classes, ONE_MORE * float(costs[:, 0].sum()))
         classes = costs[:, chosen].argmin(axis=1) if keys.size else np.zeros(0, np.int64)
         used = np.unique(classes)
         if used.size <= 1:
             return Classifier(cells, keys[:0], classes[:0], (tuple(orders[0].tolist()),))
+        if weights[:-1][classes == 0].sum() >= MAIN * overall.sum() and not come_in_runs(of):
+            is_other = classes > 0
+            keys, classes, drawn, used = keys[is_other], classes[is_other], drawn[is_other], used[used > 0]
         merged = np.vstack([overall, *(drawn[classes == number].sum(axis=0) for number in used)])
         joint = greedy_orders(merged, self._bits, self.costs, self.required)
+        joint[1:][used == 0] = orders[0]  # another order of nearly the same tuples would differ by chance
         return Classifier(cells, keys, 1 + np.searchsorted(used, classes), tuple(map(tuple, joint.tolist())))
 
     def _edges(self, attribute: int, of: int) -> tuple[float, ...] | None:
@@ -257,6 +272,24 @@ class Chooser:
         bits = self._bits[self._which]
         passed = (np.bincount(place, ~bits[:, number]) / counts for number in range(self.costs.size))
         return max(gain(each, counts / of.size).ratio for each in passed)
+
+
+def parts_of(cells: Integers) -> int:
+    """Into how many parts a sample with these cells is cut to measure a saving.
+
+    >>> parts_of(np.random.default_rng(0).integers(0, 4, 400)), parts_of(np.repeat([0, 1, 2, 3], 100))
+    (8, 2)
+    """
+    return PARTS_OF_RUNS if come_in_runs(cells) else PARTS
+
+
+def come_in_runs(cells: Integers) -> bool:
+    """Whether equal cells follow each other more often than by chance."""
+    _, counts = np.unique(cells, return_counts=True)
+    by_chance = float(((counts / cells.size) ** 2).sum())
+    pairs = sum(cells.size - lag for lag in LAGS)
+    equal = sum(int((cells[lag:] == cells[:-lag]).sum()) for lag in LAGS)
+    return bool(equal / pairs - by_chance > RUN_ERRORS * np.sqrt(by_chance * (1.0 - by_chance) / pairs))
 
 
 def greedy_orders(weights: Floats, bits: Booleans, costs: Floats, required: Integers) -> Integers:

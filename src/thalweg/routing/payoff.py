@@ -10,7 +10,7 @@ from thalweg.routing.benefit import CHECK_AFTER, Benefit, StopReason
 from thalweg.routing.class_policies import ClassPolicies
 from thalweg.routing.classifier import Estimate
 
-WORTH = 0.02  # share of the cost that routing has to save
+WORTH = 0.002  # share of the cost that routing has to save
 # Tuples over which the cost of splitting is measured, and after which it is compared with the saving.
 OVERHEAD_TUPLES = 100_000
 

@@ -21,11 +21,16 @@ from thalweg.ordering.sampling import counts_of
 from thalweg.ordering.types import Booleans, Floats, Integers
 from thalweg.routing.attributes import Columns
 from thalweg.routing.class_router import ClassRouter
+from thalweg.routing.schedule import FIRST_LOOK
 
 FIRST_BATCH = 2500  # rows of a batch until classifiers were looked for once: so many rows later they are in use
-NEW_SHARE = 0.2  # of the filters' own time that profiling may take until classifiers were looked for once
-ENOUGH = 128  # profile tuples for one order, until classifiers were looked for once
-CLASS_SHARE = 0.01  # of the filters' own time for profiling while there are classes, each of which learns an order
+NEW_SHARE = 0.2  # of the filters' own time that profiling may take before a look that may find classifiers
+ENOUGH = 400  # profile tuples for one order, until classifiers were looked for once
+# As long as the stream has not changed, profiling may take so much of the filters' own time up to so many profile
+# tuples, by which a class of 3% of the rows is found. (docs/decisions/0120)
+EARLY_SHARE, EARLY_TUPLES = 0.012, 3 * FIRST_LOOK
+CLASS_SHARE = 0.01  # of the filters' own time for profiling while there are classes, each of which learns an order,
+PAID = 0.1  # but no more than this share of what the classes save
 SHOWN_TOGETHER = 64  # profile tuples that the router is shown at once after its first look, where it has no classes
 CHOOSE_SHARE = 0.01  # of the filters' own time that choosing classifiers may take, but for the first time
 MOST_ROWS = 1e6  # of a class that may be too small to be split off
@@ -119,9 +124,9 @@ class RoutedPipeline(Pipeline):
     def _choose(self) -> None:
         """Let the router look for classifiers."""
         self._tell()  # the counts of the slices that ran in the orders so far
-        before, is_first = self._clock(), not self._has_looked
+        before, was_hurried = self._clock(), self._hurries
         self.router.look()
-        if is_first:  # the time that was spent for the first look no longer counts: profiling goes on
+        if was_hurried:  # the time that was spent for this look no longer counts: profiling goes on
             self._earned = self.profile_seconds
         self._last_choice = self._clock() - before
         self.choose_seconds += self._last_choice
@@ -185,19 +190,30 @@ class RoutedPipeline(Pipeline):
     def _has_looked(self) -> bool:
         return self.router.search.schedule.has_looked
 
+    @property
+    def _hurries(self) -> bool:
+        """Whether profile tuples are made for a look for classifiers that may well find some."""
+        return not self._has_looked or self.router.search.is_promising
+
     def _start_over(self) -> None:
         super()._start_over()
         self.router.start_over()
 
     @property
     def _share(self) -> float:
-        return super()._share if self.router.classifier is None else CLASS_SHARE
+        if self.router.classifier is None:
+            schedule = self.router.search.schedule
+            is_early = not schedule.changed and schedule.seen < EARLY_TUPLES
+            return max(super()._share, EARLY_SHARE if is_early else 0.0)
+        shares = self.router.payoff.shares()
+        saving = 1.0 if shares is None else shares["saving"]
+        return max(super()._share, min(CLASS_SHARE, PAID * saving))
 
     def _may_profile(self) -> bool:
-        """Until classifiers were looked for once, profiling may take more than its share: the sooner, the better."""
+        """Before a look that may find classifiers, profiling may take more than its share: the sooner, the better."""
         if self._class_rows is not None:  # all classes of a batch or none, or only the first would be profiled
             return self._profiles_batch
-        is_new = not self._has_looked and self.profile_seconds <= NEW_SHARE * self._spent
+        is_new = self._hurries and self.profile_seconds <= NEW_SHARE * self._spent
         return is_new or super()._may_profile()
 
     def _learn(self, places: Integers, masks: Integers, times: Floats) -> None:

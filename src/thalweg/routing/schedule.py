@@ -20,7 +20,7 @@ class LookSchedule:
     >>> schedule.count(FIRST_LOOK)
     >>> schedule.is_due
     True
-    >>> schedule.looked(sample_size=FIRST_LOOK, is_promising=True)
+    >>> schedule.looked(sample_size=FIRST_LOOK)
     >>> schedule.due
     600
     """
@@ -46,10 +46,10 @@ class LookSchedule:
         """Count profile tuples."""
         self.seen += tuples
 
-    def looked(self, sample_size: int, *, is_promising: bool) -> None:
-        """Plan the next look, after a look at a sample of this size with or without a promising candidate."""
-        if sample_size < self.window:  # while it grows, each look sees half as much again, or twice
-            self.due = self.seen + (sample_size // 2 if is_promising else sample_size)
+    def looked(self, sample_size: int) -> None:
+        """Plan the next look, after a look at a sample of this size."""
+        if sample_size < self.window:  # while it grows, each look sees half as much again
+            self.due = self.seen + sample_size // 2
         else:
             self.wait()
         if self.changed < self.seen < self.changed + FIRST_LOOK:

@@ -11,10 +11,14 @@ from thalweg.ordering.types import Floats, Integers
 from thalweg.routing.attributes import AttributeReader, AttributeValues
 from thalweg.routing.benefit import surely
 from thalweg.routing.candidates import SURE, Candidates, find_candidates
-from thalweg.routing.classifier import Classifier, Estimate
+from thalweg.routing.classifier import Chooser, Classifier, Estimate
 from thalweg.routing.classifier_sample import ClassifierSample
 from thalweg.routing.payoff import Payoff
 from thalweg.routing.schedule import FIRST_LOOK, LookSchedule
+
+PROMISING = 2.5  # standard errors by which a saving has to exceed nothing so that more profile tuples are made for it
+NEW_VALUES = 0.1  # share of the tuples that have values of no class, from which on classes are made anew
+MOST_HURRIED = 4 * FIRST_LOOK  # tuples of a sample, up to which they are made
 
 
 class ClassifierSearch:
@@ -42,8 +46,15 @@ class ClassifierSearch:
         self.pairs = pairs
         self.sample = ClassifierSample(len(self.reader.names), window)
         self.schedule = LookSchedule(window)
+        self.is_promising = False  # whether the next look may well find classifiers, so that it should come soon
         self.estimates: list[Estimate] = []  # of the last look, the best first
         self.pruned: dict[str, str] = {}  # attributes that were no candidates then, with the reason
+
+    @property
+    def newest(self) -> int | None:
+        """Tuples of the sample that are from after the last change of the stream; None if all are, or none."""
+        since_change = self.schedule.seen - self.schedule.changed
+        return since_change if 0 < since_change < len(self.sample) else None
 
     def add(self, masks: Integers, values: AttributeValues) -> None:
         """Add profile tuples to the sample."""
@@ -78,11 +89,16 @@ class ClassifierSearch:
         classifier = candidates.chooser.fit(chosen.cells)
         return (classifier, chosen) if len(classifier.orders) > 1 else None  # halves had classes, the whole has none
 
-    def plan_next_look(self, payoff: Payoff) -> None:
-        """Decide when to look again, by the outcome of the last look."""
+    def plan_next_look(self, payoff: Payoff, *, is_first: bool) -> None:
+        """Decide when to look again, and whether soon: for the first classifier, and if the stream has not changed."""
         least = payoff.least() + payoff.price
-        is_promising = any(estimate.saving > least for estimate in self.estimates)
-        self.schedule.looked(len(self.sample), is_promising=is_promising)
+        self.is_promising = (
+            is_first
+            and not self.schedule.changed
+            and len(self.sample) < MOST_HURRIED
+            and any(estimate.saving > max(least, PROMISING * estimate.error) for estimate in self.estimates)
+        )
+        self.schedule.looked(len(self.sample))
 
     def _candidates(self, sample: ClassifierSample, costs: Floats, required: Integers) -> Candidates:
         return find_candidates(
@@ -104,4 +120,14 @@ def _choose(
     in_use = next((estimate for estimate in candidates.estimates if estimate.cells.are_of(current)), None)
     if best is not None and (in_use is None or surely(best.savings - in_use.savings, SURE) > 0):
         return best
-    return in_use if in_use is not None and payoff.lags(in_use) else None
+    if in_use is None or current is None:
+        return None
+    return in_use if payoff.lags(in_use) or _has_new_values(candidates.chooser, current, in_use) else None
+
+
+def _has_new_values(chooser: Chooser, current: Classifier, in_use: Estimate) -> bool:
+    """Whether many tuples have values that are in no class, and would be in a class now."""
+    anew = chooser.fit(in_use.cells)
+    rows = chooser.sample.codes, chooser.sample.numbers
+    left_out, left_out_anew = ((each.classify_rows(*rows) == 0).mean() for each in (current, anew))
+    return bool(left_out - left_out_anew > NEW_VALUES and len(anew.orders) > len(current.orders))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -22,6 +23,7 @@ MICROSECONDS = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
+_NUMBER = re.compile(r"(\d{1,18}(\.\d{0,18})?|\.\d{1,18})([eE][+-]?\d)?")
 _EXAMPLES = "[10 seconds], [500 ms] or [1 hour SLIDE 10 minutes]"
 _END = f"end the query with its window, such as WINDOW {_EXAMPLES}"
 
@@ -84,7 +86,10 @@ def _read_duration(text: QueryText, tokens: Sequence[Token], before: Token) -> i
         units = ", ".join(MICROSECONDS)
         hint = f"write a number, a space and a unit, such as WINDOW {_EXAMPLES}; units are {units}"
         raise text.error("this is no duration", place, hint)
-    duration = Decimal(tokens[0].text) * microseconds
+    number = tokens[0].text
+    if not _NUMBER.fullmatch(number):
+        raise text.error("this is no number of a duration, or too long", place, f"write {_EXAMPLES}")
+    duration = Decimal(number) * microseconds
     if duration <= 0 or duration != int(duration):
         raise text.error("a window is a positive number of whole microseconds", place, f"write {_EXAMPLES}")
     return int(duration)

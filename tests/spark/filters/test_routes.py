@@ -32,7 +32,7 @@ def test_by_default_there_are_none(frame: DataFrame) -> None:
 def test_auto_takes_what_python_has_and_what_is_cheap(frame: DataFrame) -> None:
     found = routes(frame, "auto", ("id", "place.zip", "tags", "id"))
     assert found.in_python == ("id", "place.zip")
-    assert found.optional == ("kind", "flag", "small", "day")
+    assert found.optional == ("kind", "flag", "small", "day", "place.country")
     assert "list<element: string>" in found.left_out["tags"]
     assert "struct<" in found.left_out["place"]
     assert "write route_by='price'" in found.left_out["price"]
@@ -44,6 +44,14 @@ def test_auto_takes_what_python_has_and_what_is_cheap(frame: DataFrame) -> None:
         "score",
         "lasted",
     }  # that a plan may branch by
+
+
+def test_auto_takes_fields_of_structs_that_can_be_named(spark: SparkSession) -> None:
+    schema = "user struct<country: string, `first name`: string, Kind: int, kind: int>, `place.zip` int, "
+    frame = spark.createDataFrame([], schema + "place struct<zip: int, tags: array<int>, inner: struct<x: int>>")
+    found = routes(frame, "auto")
+    assert found.optional == ("user.country",)
+    assert {"user.first name", "user.Kind", "place.zip", "place.tags", "place.inner"} <= set(found.left_out)
 
 
 def test_auto_brings_few_columns(spark: SparkSession) -> None:

@@ -61,3 +61,9 @@ def test_inputs_that_are_not_connected_are_named() -> None:
     columns = {name: ["k"] for name in "ABCD"}
     with pytest.raises(ValueError, match=r"no equality connects A, C and B, D\. Add the missing equalities"):
         parse_on("A.k = C.k AND B.k = D.k", columns)
+
+
+def test_a_condition_that_nests_too_deep() -> None:
+    depth = 3000
+    with pytest.raises(ValueError, match="nests too deep; write a condition like"):
+        parse_on("(" * depth + "A.k = B.k" + ")" * depth, COLUMNS)

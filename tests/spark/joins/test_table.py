@@ -91,11 +91,12 @@ def test_a_version_holds_from_a_micro_batch_on(rocks: SparkSession, tmp_path: Pa
             table = tw.table(rocks.read.parquet(str(tmp_path / "T")))
             joined = joined_with(rocks, tmp_path, table, state=tmp_path / "state")
         assert joined is not None
-        query = run(joined, tmp_path)
+        run(joined, tmp_path)
         expected += values_of(now, version) - (values_of(before, version) if before else Counter())
         assert rows_given(rocks, tmp_path) == expected
         before = now
-    about = tw.explain(query)
+    assert joined is not None
+    about = tw.explain(joined)
     held = about.to_dict()["joins"][0]["tables"]["T"]
     assert held["from_batch"] > 2  # there are three micro-batches with rows before
     assert f"table T: as read at {held['read_at']} since micro-batch {held['from_batch']}; read" in str(about)

@@ -212,7 +212,7 @@ def differences(tree: Tree, frame: DataFrame, condition: Any) -> list[str]:  # n
 def _difference(tree: Tree, plain: list[int] | str, adaptive: DataFrame) -> str | None:
     found = ids_or_error(adaptive)
     marks = [MARKS[part] for part in parts_of(tree) if part in MARKS]
-    told = [TOLD] if any(part in MARKS and part in NATIVE for part in parts_of(tree)) and "or" in text_of(tree) else []
+    told = [TOLD] if UDFS.keys() & parts_of(tree) and NATIVE.keys() & MARKS.keys() & set(parts_of(tree)) else []
     if isinstance(plain, str) and not any(mark in plain for mark in marks):
         return f"plain Spark raises an error that the model does not know: {plain[:500]}"
     if isinstance(plain, list) and found != plain:

@@ -22,6 +22,7 @@ BENCHES: tuple[str, ...] = (
     "routing",
     "joins",
     "session",
+    "load",
 )
 
 

@@ -7,7 +7,7 @@ by `thalweg.routing`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from thalweg.spark.arrow_types import arrow_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
 
 RouteBy = str | Sequence[str] | None
 
@@ -108,25 +109,39 @@ def _chosen(frame: DataFrame, used: Sequence[str]) -> Routes:
         else:
             types[name] = kind
     in_python = tuple(types)
-    spelt_alike = Counter(name.lower() for name in frame.columns)
-    for each in frame.schema.fields:
-        name, type_name = each.name, each.dataType.typeName()
+    found = list(_with_fields(frame.schema))
+    spelt_alike = Counter(".".join(path).lower() for path, _ in found)
+    for path, kind in found:
+        name, type_name = ".".join(path), kind.typeName()
         if name in types or name in left_out:
             continue
-        if reason := _refusal(each.dataType):
+        is_unique = spelt_alike[name.lower()] == 1 == spelt_alike[path[0].lower()]
+        if reason := _refusal(kind):
             left_out[name] = reason
-        elif spelt_alike[name.lower()] > 1 or not name.isidentifier():
+        elif not is_unique or not all(part.isidentifier() for part in path):
             left_out[name] = "its name needs quotes or is not unique: write it into route_by= as Spark understands it"
         elif type_name not in CHEAP:
             left_out[name] = f"not for Python: a {type_name} mostly has many values; write route_by={name!r} if not"
-            sampled[name] = each.dataType
+            sampled[name] = kind
         elif len(types) - len(in_python) >= MOST_BROUGHT:
             left_out[name] = f"not for Python: {MOST_BROUGHT} columns are considered already; write route_by={name!r}"
-            sampled[name] = each.dataType
+            sampled[name] = kind
         else:
-            types[name] = each.dataType
+            types[name] = kind
     more = list(sampled.items())[: MOST_ATTRIBUTES - len(types)]
     return Routes(in_python, tuple(types)[len(in_python) :], types | dict(more), left_out)
+
+
+def _with_fields(schema: StructType) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The path and the type of each column, and then of the fields of columns that are structs."""
+    from pyspark.sql.types import StructType
+
+    for column in schema.fields:
+        yield (column.name,), column.dataType
+    for column in schema.fields:
+        if isinstance(column.dataType, StructType):
+            for inner in column.dataType.fields:
+                yield (column.name, inner.name), inner.dataType
 
 
 def _refusal(kind: Any) -> str | None:  # noqa: ANN401 - a Spark type

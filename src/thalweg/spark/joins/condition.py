@@ -48,6 +48,13 @@ def parse_on(text: object, columns: Columns) -> Condition:
     >>> condition.residuals
     (('a.x < b.x + 1', (Attribute(stream='a', name='x'), Attribute(stream='b', name='x'))),)
     """
+    try:
+        return _taken_apart(text, columns)
+    except RecursionError:
+        raise ValueError(f"on={text!r:.80} nests too deep; write a condition like {EXAMPLE}") from None
+
+
+def _taken_apart(text: object, columns: Columns) -> Condition:
     from thalweg.sql.dialect import readable, render
 
     equalities, filters, residuals = list[Equality](), list[tuple[str, str]](), []

@@ -75,7 +75,7 @@ class JoinProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called by Spark for each task."""
-        exclude_modules()
+        exclude_modules("joins")
         CELL_OWNER.begin_task()
         self._handle = handle
         self._value = handle.getValueState("sealed", SEALED)

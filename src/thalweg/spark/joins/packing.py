@@ -20,6 +20,7 @@ from thalweg.mjoin.pack import pack, unpack
 from thalweg.mjoin.place import without_null
 from thalweg.mjoin.query import TimeWindow
 from thalweg.mjoin.skew import SkewReport, frequent_values
+from thalweg.spark.joins.garbage import exclude_modules
 from thalweg.spark.joins.layout import Layout, as_shown, as_stored
 from thalweg.spark.joins.messages import LEDGER, Message, MessageKind, TaskReport
 from thalweg.spark.joins.splitting import LayoutEntry, Splitting
@@ -46,6 +47,7 @@ def packer(
     """
 
     def run(batches: Batches) -> Batches:
+        exclude_modules("packs rows")
         task = PackingTask(layout, name, splitting, layouts)
         columns = layout.received_columns(name)
         for batch in _gathered(batches):

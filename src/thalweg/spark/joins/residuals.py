@@ -43,6 +43,7 @@ Column = tuple[str, str]  # the name of an input, and of a column
 Evaluate = Callable[[Mapping[Column, pa.Array]], Values]
 INTERVAL_PART = re.compile(r"\s*([-+]?\d+)\s+([a-z]+)", re.IGNORECASE)
 GREATEST_INT, GREATEST_BIGINT = 2**31 - 1, 2**63 - 1
+MOST_DIGITS = 19  # of a whole number that fits
 BOOLEAN = ColumnKind(Family.BOOLEAN)
 
 
@@ -217,9 +218,11 @@ def _literal(expression: Expr) -> tuple[ColumnKind, pa.Scalar]:
 
 def _number(text: str) -> tuple[ColumnKind, pa.Scalar]:
     """A number: whole, a double if it has an exponent, otherwise a decimal with just its digits."""
-    if text.isdecimal() and int(text) <= GREATEST_BIGINT:
+    if text.isdecimal() and len(text.lstrip("0")) <= MOST_DIGITS and int(text) <= GREATEST_BIGINT:
         digits = 10 if int(text) <= GREATEST_INT else 20
         return ColumnKind(Family.WHOLE, WHOLE.precision, 0, digits, is_literal=True), pa.scalar(int(text), pa.int64())
+    if text[-1] in "eE+-":  # sqlglot takes a number without its exponent for a number
+        raise NotExactError
     if "e" in text.lower():
         return ColumnKind(Family.DOUBLE, is_literal=True), pa.scalar(float(text))
     value = Decimal(text)

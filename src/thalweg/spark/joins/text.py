@@ -16,6 +16,7 @@ from thalweg.mjoin.query import CountWindow, TimeWindow
 from thalweg.spark.joins.condition import Columns, resolve, resolve_stream
 
 ResultColumn = tuple[str, str, str]  # an input, a column of it, and the name in the result
+MOST_DIGITS = 18  # of a number of rows
 DURATION = re.compile(r"\s*([-+]?\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
 WINDOW_EXAMPLE = "'10 minutes', or {'R1': '10 minutes', 'R2': '1 hour', 'T': None} with None for rows that never expire"
 LONGEST = 2**62  # microseconds: a sum of two of them fits into 64 bits
@@ -68,7 +69,7 @@ def parse_select(
     for text in _everything(shown or tuple(columns)) if select is None else select:
         try:
             expression = sqlglot.parse_one(text, dialect=VerbatimSpark)
-        except (SqlglotError, TypeError) as error:
+        except (SqlglotError, TypeError, RecursionError) as error:
             raise ValueError(
                 f"{text!r} in select does not parse; write it like 'R1.size' or 'R2.size AS s2'"
             ) from error
@@ -114,7 +115,7 @@ def parse_window(window: object, name: str) -> TimeWindow | CountWindow | None:
     if window is None:
         return None
     if isinstance(window, str) and (match := DURATION.fullmatch(window)) and match[2].lower() in {"row", "rows"}:
-        if not match[1].isdecimal():
+        if not match[1].isdecimal() or len(match[1]) > MOST_DIGITS:
             raise ValueError(f"the window of {name} is {window!r}; write a whole number of rows, like '100 rows'")
         return CountWindow(int(match[1]))
     return TimeWindow(microseconds(window, f"the window of {name}"))

@@ -89,7 +89,7 @@ class RowViews(Views):
         self._streams = streams
         self._folder = folder
         self._files = files
-        self._limit = spark.conf.get(LARGEST_PARTITION)
+        self._limit = str(spark.conf.get(LARGEST_PARTITION))
 
     def __enter__(self) -> Self:
         if self.in_one_task:

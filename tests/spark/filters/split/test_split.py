@@ -57,7 +57,7 @@ def test_rows_and_errors_are_sparks_of_some_conditions(frame: DataFrame, tree: T
 
 
 @pytest.mark.long
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(TREES, st.booleans())
 def test_rows_and_errors_are_sparks_of_many_conditions(frame: DataFrame, tree: Tree, as_text: bool) -> None:  # noqa: FBT001
     check(frame, tree, as_text=as_text)

@@ -27,6 +27,9 @@ KIND_FILTERS = 6
 LEARNT, TRIED = 200_000, 50_000  # rows until the saving is measured, and rows on which it is
 MOSTLY, SELDOM = 0.8, 0.05  # rows of a class that its own filter drops, and that each other filter drops
 HOUR = 3600  # seconds
+# Limits in the middle of two of the 16 ranges of equal frequency, which therefore hold rows of both classes.
+LIMIT = 35.84  # 11.5 sixteenths of the amounts are below it
+BAND = 15.84, 25.46  # from 6.5 to 9.5 sixteenths of the amounts
 
 Rows = tuple[Booleans, Columns]  # whether each row is of the second class, and its columns
 Draw = Callable[[np.random.Generator, int, int], Rows]  # given how many rows came before, and how many to draw
@@ -155,6 +158,16 @@ def _flipped(random: np.random.Generator, start: int, rows: int) -> Rows:
     return (kinds == 1) ^ (start >= LEARNT // 2), {"kind": pa.array(kinds)}
 
 
+def _above(random: np.random.Generator, _start: int, rows: int) -> Rows:
+    amounts = random.lognormal(3.0, 1.0, rows)
+    return amounts > LIMIT, {"amount": pa.array(amounts)}
+
+
+def _within(random: np.random.Generator, _start: int, rows: int) -> Rows:
+    amounts = random.lognormal(3.0, 1.0, rows)
+    return (amounts > BAND[0]) & (amounts < BAND[1]), {"amount": pa.array(amounts)}
+
+
 DRAWS: dict[str, Draw] = {
     "hour of a timestamp": _hour,
     "prefix of a text": _prefix,
@@ -162,4 +175,6 @@ DRAWS: dict[str, Draw] = {
     "modulo of a number": _modulo,
     "a class of 3%": _rare,
     "a meaning that flips": _flipped,
+    "a number above a limit": _above,
+    "a number in a narrow range": _within,
 }

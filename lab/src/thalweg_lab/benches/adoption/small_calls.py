@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NAME = "small-calls"
-ROWS, CALLS, ROUNDS = 100, 40, 20
+ROWS, CALLS, ROUNDS, WARM_ROUNDS = 100, 40, 20, 5
 CALL_MILLISECONDS, MORE_MILLISECONDS = 10, 30  # that a call may take, and a job more than plain Spark's
 
 PLAIN, PLAIN_AGAIN = "plain Spark", "plain Spark again"
@@ -47,7 +47,9 @@ def measure(
             return frame.where(condition)
 
         jobs = {THALWEG: _job(filtered), PLAIN: _job(plain), PLAIN_AGAIN: _job(plain)}
-        race(NAME, jobs, 2, lambda _done, _total: None, "")  # untimed: the JVM compiles, workers start
+        race(
+            NAME, jobs, min(rounds, WARM_ROUNDS), lambda _done, _total: None, ""
+        )  # untimed: the JVM compiles, workers start
         seconds = [_seconds(lambda conditions: tw.where(frame, *conditions), ours()) for _ in range(calls)]
         plainly = [_seconds(frame.where, *theirs()) for _ in range(calls)]
         note = f"median of {calls}; a call of df.where takes {1e3 * median(plainly):.1f} ms"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -243,7 +243,7 @@ def _is_text(value: object) -> bool:
 
 def _is_cost(value: object) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and value > 0 and math.isfinite(value)  # type: ignore[operator, arg-type]  # it is a number
+    return is_number and 0 < value <= sys.float_info.max  # type: ignore[operator]  # it is a number
 
 
 def is_column(value: object) -> bool:

@@ -80,7 +80,7 @@ class Checker:
     def table(self, path: FieldPath, values: Mapping[str, Any], fields: Sequence[Field]) -> dict[str, Any]:
         """The fields of a table that are as they should be."""
         known = {each.name: each for each in fields}
-        for name in values:
+        for name in map(str, values):  # YAML has names that are no texts
             if name not in known:
                 self.note(
                     (*path, name), f"there is no such field{hint(name, known)} Fields here are {', '.join(known)}"

@@ -95,6 +95,8 @@ def read_program_text(path: Path) -> ProgramText:
             values, positions = read_yaml(text)
     except OSError as error:
         raise ProgramFileError([Problem(0, f"{path}: the file cannot be read: {error.strerror}")]) from None
+    except RecursionError:
+        raise ProgramFileError([Problem(0, f"{path}: lists within lists, or tables within tables, too deep")]) from None
     except ValueError as error:
         named = NAMED_LINE.search(str(error))
         line = int(named[1]) if named else 0

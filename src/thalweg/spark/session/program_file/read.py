@@ -139,7 +139,11 @@ class _Reader:
         absolute = self._absolute(path)
         if "://" in absolute or not path:
             return absolute
-        present = next(parent for parent in (Path(absolute), *Path(absolute).parents) if parent.exists())
+        try:
+            present = next(parent for parent in (Path(absolute), *Path(absolute).parents) if parent.exists())
+        except OSError as error:
+            self.checker.note(field, f"there can be no such folder ({error.strerror}): write the path of a folder")
+            return absolute
         if not present.is_dir():
             self.checker.note(field, f"{present} is a file: write the path of a folder")
         elif not os.access(present, os.W_OK | os.X_OK):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from dataclasses import dataclass
 
 from thalweg.spark.filters.worker.waiting.cache import CacheSpec, cache
@@ -47,7 +47,7 @@ class Waiting:
 
 
 def _is_number(value: object) -> bool:
-    return type(value) in {int, float} and math.isfinite(value)  # type: ignore[arg-type]
+    return type(value) in {int, float} and abs(value) <= sys.float_info.max  # type: ignore[arg-type]
 
 
 def cache_spec(written: object) -> CacheSpec | None:
