@@ -31,7 +31,7 @@ MEASURED_PART = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
 CODE_BLOCK = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"`((?:thalweg (?:bench|lab run|demo)|make (?:load|bench))\b[^`]*)`")
 NO_FIGURE = re.compile(
-    r"`[^`]*`|\]\([^)]*\)|[Dd]ecisions? \d{4}(?:(?:, | and | to )\d{4})*"
+    r"`[^`]*`|\]\([^)]*\)|[Dd]ecisions?\s\d{4}(?:(?:,|\sand|\sto)\s\d{4})*"
 )  # digits that nobody measured
 
 
