@@ -13,8 +13,8 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from thalweg.spark import runs
 from thalweg.spark.explain import explanation_of
+from thalweg.spark.interruptions import STOPPED
 from thalweg.spark.plan_text import keys_in_plan
-from thalweg.spark.session.failures import STOPPED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -26,6 +26,7 @@ from thalweg.spark.filters.run import FilterRun, merge_reports, save_evidence, s
 from thalweg.spark.filters.sample import NoSampleError
 from thalweg.spark.filters.sample_worth import has_choice
 from thalweg.spark.filters.where import check_frame, record, sampled_rows
+from thalweg.spark.interruptions import brief_interruptions
 from thalweg.spark.job_descriptions import described_jobs
 from thalweg.spark.triggers import check_trigger
 
@@ -109,7 +110,8 @@ class FilteredStream:
             query_id = batch.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
             if query_id is not None:
                 runs.attach(query_id, run)
-            with described_jobs(batch.sparkSession, job_description), planner.batch(batch) as kept:
+            described = described_jobs(batch.sparkSession, job_description)
+            with brief_interruptions(), described, planner.batch(batch) as kept:
                 function(kept, number)
 
         writer = self._frame.writeStream.foreachBatch(run_batch).option("checkpointLocation", self._checkpoint)

@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING
 from thalweg.charts import PlanScheduler, TupleRates
 from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.folder import StateFolder
+from thalweg.spark.interruptions import brief_interruptions, refuse_interruption
 from thalweg.spark.job_descriptions import described_jobs
 from thalweg.spark.session.branches import Ending
 from thalweg.spark.session.endings import failed_predicates, last_to_deliver, late_rows, late_until, rounds_with_rows
-from thalweg.spark.session.failures import reason, refuse_interruption
+from thalweg.spark.session.failures import reason
 from thalweg.spark.session.intake import Intake, take_in
 from thalweg.spark.session.key_sample import JoinKeys, sample_keys
 from thalweg.spark.session.lower import Catalog
@@ -166,7 +167,8 @@ class SessionEngine:
         if number <= self.position.batch:
             return
         self._prepare(self)
-        with described_jobs(batch.sparkSession, f"thalweg session: {len(self.program.queries)} queries"):
+        description = f"thalweg session: {len(self.program.queries)} queries"
+        with brief_interruptions(), described_jobs(batch.sparkSession, description):
             self._run(batch, number)
 
     def _run(self, batch: DataFrame, number: int) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from thalweg.spark.folder import make_private_folder
+from thalweg.spark.interruptions import refuse_interruption
 from thalweg.spark.session.branches import Ending, branches_of, written_files
-from thalweg.spark.session.failures import reason, refuse_interruption
+from thalweg.spark.session.failures import reason
 from thalweg.spark.session.lower import Catalog
 from thalweg.spark.session.no_rows import ResultOfNoRows
 from thalweg.spark.session.views import RowViews, TableViews
