@@ -244,6 +244,8 @@ def test_changes_in_the_data_are_reported(tmp_path: Path, detector: type[Detecto
     kept = [flag for array in one.run(batches((early * 500) + (late * 500), [5000, 10_000, 15_000])) for flag in array]
     assert sum(flag.as_py() for flag in kept) == 1000
     assert one.pipeline.policy.order[0] == 2
-    movements = [drift for drift in one.report().drifts if drift["kind"] == "movement"]
-    assert movements[0]["rows"] > 10_000
-    assert movements[0]["dropped"] > 0
+    drifts = one.report().drifts
+    movements = [drift for drift in drifts if drift["kind"] == "movement"]
+    assert all(movement["rows"] > 10_000 and movement["dropped"] > 0 for movement in movements)
+    # A detector may tell of the change before ordinary processing does.
+    assert movements or (detector is not None and drifts[0]["order_after"][0] == 2)
