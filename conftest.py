@@ -27,7 +27,6 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 # others on Spark.
 JOINS = (
     "tests/spark/joins",
-    "tests/spark/session/program_file",
     "tests/spark/session/test_standing.py",
     "tests/examples/test_common_traffic.py",
     "tests/examples/test_traffic.py",
