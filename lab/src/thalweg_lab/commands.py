@@ -42,10 +42,10 @@ def _bench_names(incomplete: str) -> list[str]:
 
 def _scenarios(context: typer.Context, incomplete: str) -> list[str]:
     """The scenarios of the benchmark that is named, for a shell to complete."""
-    from thalweg_lab.benches import BENCHES, load
+    from thalweg_lab.benches import BENCHES, bench_of
 
     name = context.params.get("name")
-    known = load(name).SCENARIOS if name in BENCHES else ()
+    known = bench_of(name).SCENARIOS if name in BENCHES else ()
     return [scenario for scenario in known if scenario.startswith(incomplete)]
 
 
@@ -180,16 +180,16 @@ def bench(
 
     Exits with 0 when it ran, also if a target did not hold.
     """
-    from thalweg_lab.benches import BENCHES, load
+    from thalweg_lab.benches import BENCHES, bench_of
     from thalweg_lab.progress import told_progress
     from thalweg_lab.results import Report, machine
 
     if name is None:
-        for listed in map(load, BENCHES):
+        for listed in map(bench_of, BENCHES):
             _list_entry(listed.NAME, listed.SUMMARY, f"Scenarios: {', '.join(listed.SCENARIOS)}.")
         return
     try:
-        chosen = load(name)
+        chosen = bench_of(name)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     if scenario is not None and scenario not in chosen.SCENARIOS:

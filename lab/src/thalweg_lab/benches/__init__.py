@@ -57,7 +57,7 @@ def run_each(
     return results
 
 
-def load(name: str) -> Bench:
+def bench_of(name: str) -> Bench:
     """The benchmark of a name; an error lists the names there are."""
     if name not in BENCHES:
         close = difflib.get_close_matches(name, BENCHES, n=1)

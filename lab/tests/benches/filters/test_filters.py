@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from thalweg_lab.benches import filters, load
+from thalweg_lab.benches import bench_of, filters
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +29,7 @@ MORE: dict[str, dict[str, Any]] = {"native-stream-drift": {"batches": 1}}
 
 
 def test_every_scenario_has_its_targets_here() -> None:
-    assert tuple(TARGETS) == load("filters").SCENARIOS
+    assert tuple(TARGETS) == bench_of("filters").SCENARIOS
 
 
 @pytest.mark.parametrize("scenario", TARGETS)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from thalweg_lab.benches import joins, load
+from thalweg_lab.benches import bench_of, joins
 from thalweg_lab.benches.filters.race import Measurement, race
 from thalweg_lab.benches.joins import (
     FLINK_PYTHON,
@@ -102,7 +102,7 @@ def test_an_overrun_join_catches_up(spark: SparkSession) -> None:
     assert totals.holds, totals
 
 
-@pytest.mark.parametrize("scenario", load("joins").SCENARIOS)
+@pytest.mark.parametrize("scenario", bench_of("joins").SCENARIOS)
 def test_every_scenario_has_a_module(scenario: str) -> None:
     module = import_module(f"{joins.__name__}.{scenario.replace('-', '_')}")
     assert scenario == module.NAME

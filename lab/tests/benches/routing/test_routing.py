@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from thalweg_lab.benches import load, routing
+from thalweg_lab.benches import bench_of, routing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,7 +23,7 @@ TARGETS = {  # of each scenario, as they are reported
 
 
 def test_every_scenario_has_its_targets_here() -> None:
-    assert tuple(TARGETS) == load("routing").SCENARIOS
+    assert tuple(TARGETS) == bench_of("routing").SCENARIOS
 
 
 @pytest.mark.parametrize("scenario", TARGETS)

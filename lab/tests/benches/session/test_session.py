@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pytest
 from pyarrow import parquet
 
-from thalweg_lab.benches import load, session
+from thalweg_lab.benches import bench_of, session
 from thalweg_lab.benches.session import bursty, hundred, ten, work
 from thalweg_lab.benches.session.bursty import BATCHES, HOSTS, bursts
 from thalweg_lab.benches.session.work import LARGE, SECOND, SECONDS, STREAMS, Packets, files, packets
@@ -30,7 +30,7 @@ TINY: dict[str, tuple[dict[str, Any], list[str]]] = {  # options, and targets as
 
 
 def test_every_scenario_has_its_targets_here() -> None:
-    assert tuple(TINY) == load("session").SCENARIOS
+    assert tuple(TINY) == bench_of("session").SCENARIOS
 
 
 @pytest.mark.parametrize("scenario", TINY)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from thalweg_lab.benches import load
+from thalweg_lab.benches import bench_of
 from thalweg_lab.benches.waiting import cascade, faults, rate, tokens, two_services, workload
 from thalweg_lab.results import Result
 
@@ -33,7 +33,7 @@ def held(results: list[Result]) -> dict[str, bool]:
 
 
 def test_scenarios() -> None:
-    assert load("waiting").SCENARIOS == ("two-services", "rate", "faults", "tokens", "cascade")
+    assert bench_of("waiting").SCENARIOS == ("two-services", "rate", "faults", "tokens", "cascade")
 
 
 def test_two_services(spark: SparkSession) -> None:
