@@ -4,7 +4,7 @@ import pytest
 from thalweg.ordering.types import Integers
 from thalweg.routing.candidates import Candidates, find_candidates
 from thalweg.routing.classifier_sample import ClassifierSample
-from thalweg.routing.derived import Attribute
+from thalweg.routing.derived import RoutingAttribute
 
 FILTERS = 4
 LEAST = 0.02  # share of the cost that is worth routing for
@@ -22,7 +22,7 @@ def found(masks: Integers, values: np.ndarray, names: list[str]) -> Candidates:
     sample.insert(masks[dropped], values[dropped].astype(np.int64), values[dropped].astype(float))
     free = np.zeros(FILTERS, np.int64)
     widths = np.full(len(names), 8.0)
-    attributes = [Attribute(name) for name in names]
+    attributes = [RoutingAttribute(name) for name in names]
     return find_candidates(
         sample, attributes, np.ones(FILTERS), free, most_classes=16, pairs=False, refused={}, widths=widths
     )

@@ -9,7 +9,7 @@ import pytest
 from thalweg.ordering import AGreedy
 from thalweg.routing import ClassRouter
 from thalweg.routing.attributes import MOST_ATTRIBUTES, MOST_DERIVED, MOST_NAMES, AttributeReader
-from thalweg.routing.derived import DERIVATIONS, Attribute
+from thalweg.routing.derived import DERIVATIONS, RoutingAttribute
 
 ROWS = 1000
 DAY = datetime(2026, 11, 16, 13, 5, tzinfo=UTC)  # a Monday
@@ -30,7 +30,7 @@ VALUES = [
 def test_derived_values(sql: str, column: pa.Array, expected: list[object]) -> None:
     [derivation] = [derivation for derivation in DERIVATIONS if derivation.sql == sql]
     assert derivation.applies(column.type)
-    assert Attribute("x", derivation).of(column).to_pylist() == expected
+    assert RoutingAttribute("x", derivation).of(column).to_pylist() == expected
 
 
 @pytest.mark.parametrize("derivation", DERIVATIONS, ids=lambda derivation: derivation.sql)

@@ -10,7 +10,7 @@ from thalweg_lab.demo.in_turns import (
     PLAIN,
     THALWEG,
     Contender,
-    Step,
+    Turn,
     overall,
     steps_of,
     stopped_at_the_end,
@@ -29,7 +29,7 @@ class Fed:
         return self.seconds
 
 
-def played(seconds: float, clock_step: float) -> tuple[list[Step], list[str]]:
+def played(seconds: float, clock_step: float) -> tuple[list[Turn], list[str]]:
     order: list[str] = []
     contenders = cast("list[Contender]", [Fed(PLAIN, 2.0, order), Fed(THALWEG, 0.5, order)])
     now = iter(range(10_000))
@@ -57,7 +57,7 @@ def test_phases_follow_the_time() -> None:
 
 
 def test_the_first_micro_batch_is_not_counted() -> None:
-    steps = [Step(0, 0, 100, {PLAIN: 50.0, THALWEG: 50.0}), Step(1, 0, 100, {PLAIN: 4.0, THALWEG: 1.0})]
+    steps = [Turn(0, 0, 100, {PLAIN: 50.0, THALWEG: 50.0}), Turn(1, 0, 100, {PLAIN: 4.0, THALWEG: 1.0})]
     assert overall(steps) == {PLAIN: 25.0, THALWEG: 100.0}
 
 

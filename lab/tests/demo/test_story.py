@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from thalweg_lab.demo.in_turns import PLAIN, THALWEG, Step
+from thalweg_lab.demo.in_turns import PLAIN, THALWEG, Turn
 from thalweg_lab.demo.ratios import Ratio, require_same
 from thalweg_lab.demo.story import as_results, closing_table
 from thalweg_lab.demo.tell import told_steps
@@ -45,7 +45,7 @@ def test_results_have_the_shape_of_all_commands() -> None:
 def test_steps_are_shown(is_terminal: bool) -> None:  # noqa: FBT001 - a parameter of the test
     text = io.StringIO()
     with told_steps(Console(file=text, width=100, force_terminal=is_terminal)) as tell:
-        tell(Step(1, 0, 1000, {PLAIN: 2.0, THALWEG: 1.0}), "order: a, b")
+        tell(Turn(1, 0, 1000, {PLAIN: 2.0, THALWEG: 1.0}), "order: a, b")
     assert "2.0x" in text.getvalue()
     assert "order: a, b" in text.getvalue()
 

@@ -44,7 +44,7 @@ class EventStore:
         self.folder = folder
         self.unreadable = 0  # lines
         self._clock = clock
-        self._readers: dict[str, _Reader] = {}
+        self._readers: dict[str, _LogReader] = {}
         self._states: dict[str, str] = {}
         self._lock = threading.Lock()
 
@@ -90,10 +90,10 @@ class EventStore:
             for token in known.keys() - kept:
                 del known[token]
         for folder in new:
-            known[folder.name] = _Reader(folder)
+            known[folder.name] = _LogReader(folder)
 
 
-class _Reader:
+class _LogReader:
     """Reads the files of one run, from where it stopped."""
 
     def __init__(self, folder: Path) -> None:

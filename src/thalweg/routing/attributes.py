@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.ordering.types import Floats, Integers
-from thalweg.routing.derived import DERIVATIONS, Attribute
+from thalweg.routing.derived import DERIVATIONS, RoutingAttribute
 from thalweg.routing.partition import codes, numbers, refusal, width
 
 MOST_ATTRIBUTES = 32
@@ -45,8 +45,8 @@ class AttributeReader:
             raise ValueError(f"attributes are 1 to {MOST_ATTRIBUTES} different column names, not {list(columns)}")
         derived = self.columns if len(self.columns) <= MOST_DERIVED else ()
         self.attributes = (
-            *map(Attribute, self.columns),
-            *(Attribute(column, derivation) for column in derived for derivation in DERIVATIONS),
+            *map(RoutingAttribute, self.columns),
+            *(RoutingAttribute(column, derivation) for column in derived for derivation in DERIVATIONS),
         )
         self.names = tuple(attribute.name for attribute in self.attributes)
         self._by_name = dict(zip(self.names, self.attributes, strict=True))

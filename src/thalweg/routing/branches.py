@@ -17,7 +17,7 @@ from thalweg.ordering.types import Floats, Integers
 from thalweg.routing.candidates import candidate_values, find_candidates
 from thalweg.routing.classifier import Classifier
 from thalweg.routing.classifier_sample import ClassifierSample
-from thalweg.routing.derived import Attribute
+from thalweg.routing.derived import RoutingAttribute
 from thalweg.routing.partition import codes, numbers, refusal, width
 from thalweg.routing.values import KnownValues, Range, label, members
 from thalweg.sealed import SavedStateError
@@ -104,7 +104,7 @@ def branches_of(
     widths: Floats = np.array([width(columns[name]) for name in names])
     candidates = find_candidates(
         sample,
-        [Attribute(name) for name in names],
+        [RoutingAttribute(name) for name in names],
         costs,
         required,
         most_classes=MOST_BRANCHES,

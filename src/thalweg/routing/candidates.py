@@ -17,7 +17,7 @@ from thalweg.routing.benefit import surely
 from thalweg.routing.block_permutation import sure_saving
 from thalweg.routing.classifier import CELLS, SUPPORT, Chooser, Estimate
 from thalweg.routing.classifier_sample import ClassifierSample
-from thalweg.routing.derived import Attribute
+from thalweg.routing.derived import RoutingAttribute
 from thalweg.routing.prune import pruned_attribute
 
 KNOWN = "derived from a column of few values, which tells as much"
@@ -50,7 +50,7 @@ class Candidates:
 
 def find_candidates(
     sample: ClassifierSample,
-    attributes: Sequence[Attribute],
+    attributes: Sequence[RoutingAttribute],
     costs: Floats,
     required: Integers,
     *,

@@ -52,7 +52,7 @@ DERIVATIONS = (
 
 
 @dataclass(frozen=True)
-class Attribute:
+class RoutingAttribute:
     """A column, or something that is derived from it."""
 
     column: str
@@ -62,7 +62,7 @@ class Attribute:
     def name(self) -> str:
         """The column's name, or SQL.
 
-        >>> [Attribute("at", derivation).name for derivation in DERIVATIONS[1:4]]
+        >>> [RoutingAttribute("at", derivation).name for derivation in DERIVATIONS[1:4]]
         ['left(at, 8)', 'hour(at)', 'weekday(at)']
         """
         return self.column if self.derivation is None else self.derivation.sql.format(self.column)
@@ -70,7 +70,7 @@ class Attribute:
     def of(self, column: pa.Array) -> pa.Array:
         """The values of the attribute.
 
-        >>> hour = Attribute("at", DERIVATIONS[2])
+        >>> hour = RoutingAttribute("at", DERIVATIONS[2])
         >>> hour.of(pa.array([0, 3_700_000_000, None], pa.timestamp("us", tz="UTC"))).to_pylist()
         [0, 1, None]
         """

@@ -71,7 +71,7 @@ class Contender:
 
 
 @dataclass(frozen=True)
-class Step:
+class Turn:
     """One micro-batch of an act: how many rows came, and how long each contender took."""
 
     number: int
@@ -83,7 +83,7 @@ class Step:
     def ratio(self) -> float:
         """How many times as fast Thalweg was.
 
-        >>> Step(1, 0, 1000, {PLAIN: 3.0, THALWEG: 0.5}).ratio
+        >>> Turn(1, 0, 1000, {PLAIN: 3.0, THALWEG: 0.5}).ratio
         6.0
         """
         return self.seconds[PLAIN] / self.seconds[THALWEG]
@@ -98,7 +98,7 @@ def steps_of(
     make: Callable[[int, int], Tables],
     seconds: float,
     clock: Callable[[], float] = time.perf_counter,
-) -> Iterator[Step]:
+) -> Iterator[Turn]:
     """Feed all contenders, micro-batch by micro-batch, until the time is over; `make(number, phase)` makes the rows.
 
     Who goes first changes with every micro-batch.
@@ -109,11 +109,11 @@ def steps_of(
         tables = make(number, phase)
         turns = contenders if number % 2 == 0 else list(reversed(contenders))
         spent = {contender.name: contender.feed(tables, number) for contender in turns}
-        yield Step(number, phase, sum(table.num_rows for table in tables.values()), spent)
+        yield Turn(number, phase, sum(table.num_rows for table in tables.values()), spent)
         number += 1
 
 
-def overall(steps: Sequence[Step]) -> dict[str, float]:
+def overall(steps: Sequence[Turn]) -> dict[str, float]:
     """Rows a second of each contender over the micro-batches after the first one."""
     counted = steps[1:]
     rows = sum(step.rows for step in counted)

@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from thalweg_lab.demo.in_turns import PLAIN, THALWEG, Step
+from thalweg_lab.demo.in_turns import PLAIN, THALWEG, Turn
 
 MOST_LINES = 10  # of the table
 BAR = 24  # characters of the longest bar
@@ -21,7 +21,7 @@ WARM_UP = "warms up, not counted"
 class TellStep(Protocol):
     """A function that shows a micro-batch."""
 
-    def __call__(self, step: Step, note: str) -> None:
+    def __call__(self, step: Turn, note: str) -> None:
         """Show a micro-batch, and a note on what Thalweg does."""
 
 
@@ -31,20 +31,20 @@ def told_steps(console: Console) -> Iterator[TellStep]:
     if not console.is_terminal:
         yield lambda step, note: console.print(Text(line_of(step, note)), soft_wrap=True)
         return
-    seen: list[tuple[Step, str]] = []
+    seen: list[tuple[Turn, str]] = []
     with Live(console=console, refresh_per_second=4) as live:
 
-        def tell(step: Step, note: str) -> None:
+        def tell(step: Turn, note: str) -> None:
             seen.append((step, note))
             live.update(_picture(seen))
 
         yield tell
 
 
-def line_of(step: Step, note: str) -> str:
+def line_of(step: Turn, note: str) -> str:
     """A micro-batch as one line of text.
 
-    >>> print(line_of(Step(3, 1, 40_000, {PLAIN: 2.0, THALWEG: 0.5}), "order: a, b"))
+    >>> print(line_of(Turn(3, 1, 40_000, {PLAIN: 2.0, THALWEG: 0.5}), "order: a, b"))
       phase 2, micro-batch 3: plain Spark 20,000 rows/s, Thalweg 80,000 rows/s, 4.0x; order: a, b
     """
     rates = ", ".join(f"{name} {step.rate(name):,.0f} rows/s" for name in (PLAIN, THALWEG))
@@ -52,7 +52,7 @@ def line_of(step: Step, note: str) -> str:
     return f"  phase {step.phase + 1}, micro-batch {step.number}: {rates}, {ratio}; {note}"
 
 
-def _picture(seen: list[tuple[Step, str]]) -> Group:
+def _picture(seen: list[tuple[Turn, str]]) -> Group:
     table = Table("phase", PLAIN, THALWEG, "", box=None, padding=(0, 2, 0, 0))
     fastest = max(step.rate(name) for step, _ in seen for name in (PLAIN, THALWEG))
     for step, _ in seen[-MOST_LINES:]:

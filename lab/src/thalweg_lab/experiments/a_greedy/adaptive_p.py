@@ -195,7 +195,7 @@ def recoveries(ways: Mapping[str, Sequence[NDArray[np.float64]]]) -> dict[str, R
     }
 
 
-class Ratio(NamedTuple):
+class RatioWithError(NamedTuple):
     """A value with an adaptive p over the value with a fixed p, and its standard error over the seeds."""
 
     value: float
@@ -205,17 +205,17 @@ class Ratio(NamedTuple):
         return f"{self.value:.3f} ± {self.error:.3f}"
 
 
-def ratio(rows: list[Row], column: str) -> Ratio:
+def ratio(rows: list[Row], column: str) -> RatioWithError:
     """How the sums over all seeds compare; the error is that of the mean of the seeds' own ratios.
 
     >>> two = [{"policy": name, "seed": 0, "work": work} for name, work in ((FIXED, 2.0), (ADAPTIVE, 3.0))]
     >>> ratio(two, "work")
-    Ratio(value=1.5, error=0.0)
+    RatioWithError(value=1.5, error=0.0)
     """
     of = {name: [row[column] for row in rows if row["policy"] == name] for name in (FIXED, ADAPTIVE)}
     each = [adaptive / max(fixed, 1e-9) for adaptive, fixed in zip(of[ADAPTIVE], of[FIXED], strict=True)]
     error = stdev(each) / sqrt(len(each)) if len(each) > 1 else 0.0
-    return Ratio(sum(of[ADAPTIVE]) / sum(of[FIXED]), error)
+    return RatioWithError(sum(of[ADAPTIVE]) / sum(of[FIXED]), error)
 
 
 def judge(rows: list[Row]) -> list[Result]:

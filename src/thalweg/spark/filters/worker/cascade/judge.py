@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from thalweg.ordering.types import Booleans, Floats
-from thalweg.spark.filters.worker.cascade.proxy import Proxy, Split
+from thalweg.spark.filters.worker.cascade.proxy import Proxy, ProxyDecision
 from thalweg.spark.filters.worker.judges import Judge, PredicateError, Takes, Verdict, verdict_of
 from thalweg.spark.filters.worker.values import python_values
 from thalweg.spark.filters.worker.view import View
@@ -96,7 +96,7 @@ class CascadeJudge:
         """Counts for `tw.explain`."""
         return self.proxy.report()
 
-    def _together(self, scores: Floats, split: Split, verdict: Verdict) -> Verdict:
+    def _together(self, scores: Floats, split: ProxyDecision, verdict: Verdict) -> Verdict:
         """The verdicts of both; the proxy learns from the costly judge's."""
         places = np.flatnonzero(split.asked)
         true = split.accepted.copy()

@@ -17,7 +17,7 @@ AUDITED_ROWS = 2000  # after which earlier audits count no more: a change must n
 DRIFT_CHANCE = 1e-4  # of a false alarm, with each look at the audits
 
 
-class Split(NamedTuple):
+class ProxyDecision(NamedTuple):
     """Which rows the score keeps, and for which rows the costly predicate is asked."""
 
     accepted: Booleans
@@ -53,7 +53,7 @@ class Proxy:
         self._rejected = [0, 0]
         self._seen = np.zeros(3)  # rows since thresholds are used: rejected, kept, all
 
-    def split(self, scores: Floats) -> Split:
+    def split(self, scores: Floats) -> ProxyDecision:
         """Which rows the score decides; NaN decides nothing."""
         accepted = scores >= self.thresholds.accept
         decided = accepted | (scores < self.thresholds.reject)
@@ -62,7 +62,7 @@ class Proxy:
             asked |= self._random.random(scores.size) < AUDITED_SHARE
         self.rows += scores.size
         self.spared += int(scores.size - np.count_nonzero(asked))
-        return Split(accepted & ~asked, asked)
+        return ProxyDecision(accepted & ~asked, asked)
 
     def note(self, scores: Floats, truths: Booleans) -> None:
         """Learn from rows for which the costly predicate was asked."""
