@@ -75,7 +75,7 @@ def measure(spark: SparkSession, tick: Tick, *, rows: int = PHASE_ROWS, rounds: 
     still = compete(NAME, frame, steady, 2 * rounds, steps, note, small=small, label=label, tries=TRIES)
     return [
         found.faster(STATIC, 1.5),
-        found.faster(CLAIRVOYANT, 0.9),
+        found.faster(CLAIRVOYANT, 0.95),
         found.faster(THALWEG, AS_GOOD, contender=WATCHED),
         found.control(),
         still.faster(THALWEG, WITHIN, contender=WATCHED),
