@@ -21,7 +21,10 @@ from thalweg.ordering.slices import SliceCounts, SliceSizes, UntoldSlices
 from thalweg.ordering.stopwatch import Stopwatch
 from thalweg.ordering.types import Booleans, Floats, Integers
 
-SLICE_SECONDS = 10e-3  # time of the first slice of a batch: an order that has become bad does not run for long
+SLICE_SECONDS = 10e-3  # half of the time of a batch that runs as one slice, at the most
+FIRST_PART = (
+    0.2  # of this time for the first slice of a longer batch: an order that has become bad does not run for long
+)
 NEXT_SECONDS = 20e-3  # time of the slices after it, which run in an order that the first has tried
 # Profiling may take as large a share of the filters' own time as an order that was learnt from n profile tuples is
 # expected to lose, LOSS / n: more profile tuples would cost more than they bring. But changes that hide behind other
@@ -176,7 +179,8 @@ class Pipeline:
             return np.concatenate([np.zeros(0, np.bool_), *parts])
         parts, start = list[Booleans](), 0
         while start < len(rows):
-            stop = start + self._sizes.choose(len(rows) - start, NEXT_SECONDS if start else SLICE_SECONDS)
+            seconds, part = (NEXT_SECONDS, 1.0) if start else (SLICE_SECONDS, FIRST_PART)
+            stop = start + self._sizes.choose(len(rows) - start, seconds, part)
             self._start = start
             parts.append(self._keep(rows if stop - start == len(rows) else rows[start:stop]))
             start = stop

@@ -38,8 +38,8 @@ class SliceSizes:
     >>> sizes.note(2000, seconds=0.02)
     >>> sizes.choose(10_000, seconds=0.01)
     512
-    >>> sizes.choose(10_000, seconds=0.01)
-    1001
+    >>> sizes.choose(10_000, seconds=0.01), sizes.choose(10_000, seconds=0.01, part=0.2)
+    (1001, 200)
     """
 
     def __init__(self) -> None:
@@ -57,15 +57,18 @@ class SliceSizes:
         """The seconds that a row took lately, NaN as long as the first rows are being looked at."""
         return self._recent_seconds / self._recent_rows if self._rows > STEADY else math.nan
 
-    def choose(self, most: int, seconds: float) -> int:
-        """How many rows the next slice has, of so many that are left, if it may take so long."""
+    def choose(self, most: int, seconds: float, part: float = 1.0) -> int:
+        """How many rows the next slice has, of so many that are left, if it may take so long.
+
+        All rows that are left, if they are fewer than twice as many; else this part of as many.
+        """
         self._slices += 1
         if self._slices <= SINGLES:
             return 1
         size = FIRST_SLICE << min(self._slices - SINGLES - 1, LARGEST_SLICE)
         if self._rows > STEADY:
             size = min(size, int(seconds * self._recent_rows / max(self._recent_seconds, LEAST_SECONDS)) + 1)
-        return most if size > most // 2 else size
+        return most if size > most // 2 else max(int(part * size), 1)
 
     def note(self, rows: int, seconds: float) -> None:
         """Note the rows of a slice, and the time that it took."""
