@@ -102,6 +102,7 @@ def with_table(readme: str, table: str) -> str:
 
 def draw_all(docs: Path, readme: Path) -> list[Path]:
     """Draw the figures that are not those of experiments, and write the measured parts of pages; returns the files."""
+    from thalweg_lab.how_figures import drawn_figures
     from thalweg_lab.measured_pages import measured_pages
 
     report, landing = demo_report(docs), docs / "index.md"
@@ -109,6 +110,7 @@ def draw_all(docs: Path, readme: Path) -> list[Path]:
         docs / "figures" / "demo.svg": bars(report),
         docs / "figures" / "join-graph.svg": join_graph(),
         docs / "figures" / "chart.svg": chart(),
+        **{docs / "figures" / name: picture for name, picture in drawn_figures().items()},
         readme: with_table(readme.read_text(encoding="utf-8"), measured_part(report, "docs/figures/demo.svg")),
         landing: with_table(landing.read_text(encoding="utf-8"), measured_part(report, "figures/demo.svg")),
     }
