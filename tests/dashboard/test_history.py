@@ -68,6 +68,13 @@ def test_joins_and_sessions_tell_their_switches() -> None:
         history.fold(event(3, 102.0, described))
         assert len(history.switches) == 2
         assert all(switch["why"] and switch["at"] == 101.0 for switch in history.switches)
+    assert history.switches[0]["before"] == ["Select `TCP`.`host` = 2", "Project TCP: host, size"]
+
+
+def test_a_session_has_memory_and_lag(history: RunHistory) -> None:
+    history.fold(event(2, 102.0, samples.session(), about={"kind": "session"}))
+    numbers = dict(zip(SERIES, history.points[-1], strict=True))
+    assert (numbers["memory"], numbers["lag"]) == (3_000_000, 1.5)
 
 
 def test_the_state_says_whether_the_program_is_heard(history: RunHistory) -> None:

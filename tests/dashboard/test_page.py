@@ -139,8 +139,8 @@ def test_every_kind_is_shown_readably(page: Page, server: PageServer) -> None:
     page.goto(server.url)
     cards = {
         "where": ["throughput", "ladder", "matrix", "timeline", "switches", "classes", "evaluations", "notes"],
-        "join": ["rows-and-results", "memory", "graph", "cells", "switches"],
-        "session": ["rows-and-results", "fidelity", "queries", "chart", "switches"],
+        "join": ["rows-and-results", "memory", "lag", "graph", "cells", "switches"],
+        "session": ["rows-and-results", "memory", "lag", "fidelity", "queries", "chart", "switches"],
     }
     for kind, names in cards.items():
         show(page, kind)

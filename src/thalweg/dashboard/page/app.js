@@ -11,14 +11,14 @@ import { ladder } from "./views/ladder.js";
 import { matrix } from "./views/matrix.js";
 import { notes } from "./views/notes.js";
 import { queries } from "./views/queries.js";
-import { evaluations, fidelity, memory, rowsAndResults, throughput } from "./views/series.js";
+import { evaluations, fidelity, lag, memory, rowsAndResults, throughput } from "./views/series.js";
 import { switches } from "./views/switches.js";
 import { tiles } from "./views/tiles.js";
 import { timeline } from "./views/timeline.js";
 
 const VIEWS = [
-  throughput, rowsAndResults, ladder, memory, fidelity, evaluations, matrix, graph, queries, chart, timeline, switches,
-  classes, cells, notes,
+  throughput, rowsAndResults, ladder, memory, lag, fidelity, cells, evaluations, matrix, graph, queries, chart, timeline,
+  switches, classes, notes,
 ];
 const THEMES = ["system", "light", "dark"];
 const SILENT_SECONDS = 15; // without a word of the server, after which the page says so
