@@ -105,7 +105,7 @@ def test_pages_have_the_measured_figures_and_no_others(page: str, picture: str) 
     text = (ROOT / page).read_text(encoding="utf-8")
     is_measured = (DOCS / "figures" / "demo.json").is_file()
     if is_measured:
-        assert with_table(text, measured_part(demo_report(DOCS), picture)) == text
+        assert with_table(text, measured_part(DOCS, picture)) == text
         assert (DOCS / "figures" / "demo.svg").read_text(encoding="utf-8") == bars(demo_report(DOCS))
     else:
         assert f"{BEGIN}\n\n{END}" in text
