@@ -4,6 +4,7 @@ Reads options, calls the part that does the work, prints, and sets the exit code
 do the work, so that `thalweg --help` is quick.
 """
 
+import logging
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -233,6 +234,7 @@ def _clean_exit(after_interrupt: str = "", expected: tuple[type[Exception], ...]
 
     caught: tuple[type[Exception], ...] = (NoSparkError, SweepError, *expected)
 
+    logging.getLogger().addFilter(_is_no_interrupt)
     try:
         yield
     except KeyboardInterrupt:
@@ -241,5 +243,12 @@ def _clean_exit(after_interrupt: str = "", expected: tuple[type[Exception], ...]
         message, code = str(error), 1
     else:
         return
+    finally:
+        logging.getLogger().removeFilter(_is_no_interrupt)
     messages.print(message, style="bold red", highlight=False, markup=False, soft_wrap=True)
     raise typer.Exit(code)
+
+
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    """Whether a record is to be shown: Py4J writes a traceback of Ctrl-C to the log before it raises it."""
+    return not (record.exc_info and isinstance(record.exc_info[1], KeyboardInterrupt))

@@ -62,8 +62,11 @@ def test_an_interrupt_leaves_nothing_running() -> None:
     assert run.stdout is not None
     assert any("micro-batch" in line for line in run.stdout)  # stops reading at the first one
     run.send_signal(signal.SIGINT)
+    rest = run.stdout.read()
     assert run.wait(60) == 130
     run.stdout.close()
+    assert "Traceback" not in rest
+    assert rest.splitlines()[-1] == "Interrupted."
     assert not left_running(run.pid)
 
 

@@ -105,8 +105,11 @@ function drawList() {
       ),
     (item, run) => {
       const button = item.firstElementChild;
-      if (run.run === chosen) button.setAttribute("aria-current", "true");
-      else button.removeAttribute("aria-current");
+      if (run.run === chosen && !button.hasAttribute("aria-current")) {
+        button.setAttribute("aria-current", "true");
+        requestAnimationFrame(() => button.scrollIntoView({ block: "nearest", inline: "nearest" }));
+      }
+      if (run.run !== chosen) button.removeAttribute("aria-current");
       setText(item.querySelector(".run-title"), run.title);
       const state = item.querySelector(".state");
       state.dataset.state = run.state;

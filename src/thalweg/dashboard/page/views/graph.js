@@ -25,7 +25,7 @@ function placesOf(names) {
 export const graph = {
   id: "graph",
   title: "Join graph",
-  about: "On each edge the share of pairs of rows that match; beside it, the order in which new rows probe.",
+  about: "On each edge the share of pairs of rows that match; in the table the order in which new rows of an input probe the others.",
   wide: true,
   fits: (run) => run.kind === "join" && Boolean(run.values.inputs),
   make() {

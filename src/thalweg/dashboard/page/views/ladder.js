@@ -13,9 +13,9 @@ function rung() {
     h(
       "div",
       { class: "rung-main" },
-      h("div", { class: "rung-line" }, h("span", { class: "name" }), h("span", { class: "badge" })),
+      h("div", { class: "rung-line" }, h("span", { class: "name" }), h("span", { class: "moved" }), h("span", { class: "badge" })),
       h("div", { class: "drop" }, h("span", { class: "drop-bar" })),
-      h("div", { class: "rung-facts" }, h("span"), h("span"), h("span", { class: "moved" })),
+      h("div", { class: "rung-facts" }, h("span"), h("span")),
     ),
   );
 }
@@ -57,10 +57,10 @@ export const ladder = {
           setText(item.querySelector(".name"), predicate.name);
           setText(item.querySelector(".badge"), predicate.runs_in);
           item.querySelector(".drop-bar").style.width = `${100 * (dropped ?? 0)}%`;
-          const [drops, cost, moved] = item.querySelector(".rung-facts").children;
+          const [drops, cost] = item.querySelector(".rung-facts").children;
           setText(drops, dropsText(predicate, dropped));
           setText(cost, predicate.cost === null ? "" : `${format.seconds(predicate.cost)} a row`);
-          setText(moved, movedText(place, written.indexOf(keys[place])));
+          setText(item.querySelector(".moved"), movedText(place, written.indexOf(keys[place])));
         });
         if (hasChanged) {
           setText(told, `The order is now ${predicates.map((each) => each.name).join(", ")}.`);

@@ -42,6 +42,7 @@ function seriesView({ id, title, about, fits, lines, show }) {
         return {
           width: Math.max(canvas.clientWidth, 200),
           height: HEIGHT,
+          padding: [null, 32, null, null], // for half of the last time
           legend: { show: false },
           cursor: { show: false },
           scales: { y: { range: (_, low, high) => [Math.min(low ?? 0, 0), (high || 1) * 1.1] } },
