@@ -237,6 +237,16 @@ def test_a_program_that_was_killed_is_stale(page: Page, server: PageServer, fold
     log.close()
 
 
+def test_a_long_error_leaves_room_for_the_rest(page: Page, server: PageServer, log: EventLog) -> None:
+    log.append(samples.where())
+    log.close("\n".join(f"line {number} of <b>Spark's</b> error" for number in range(300)))
+    page.goto(server.url)
+    page.get_by_text("The query has failed: line 0").wait_for()
+    assert page.locator(".stale").evaluate("told => told.clientHeight") <= 200
+    picture(page, "failed")
+    assert faults(page) == []
+
+
 def test_a_server_that_is_gone_is_told(browser: Browser, folder: Path, log: EventLog) -> None:
     log.append(samples.where())
     server = PageServer(folder, "127.0.0.1", 0, Access.to("127.0.0.1"))

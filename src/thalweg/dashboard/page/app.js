@@ -180,7 +180,7 @@ function head() {
   const title = h("h1");
   const state = h("span", { class: "state" });
   const about = h("span", { class: "run-facts" });
-  const stale = h("p", { class: "stale", role: "status", hidden: true });
+  const stale = h("p", { class: "stale", role: "status", tabindex: "0", hidden: true }); // a long error can be scrolled
   const numbers = tiles();
   return {
     element: h("div", { class: "head" }, h("div", { class: "head-line" }, title, state), about, stale, numbers.element),
