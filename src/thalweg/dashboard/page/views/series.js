@@ -154,7 +154,7 @@ export const memory = seriesView({
   id: "memory",
   title: "Memory",
   about: "Bytes of windows and indexes in workers, or of the rounds that are computed together.",
-  fits: (run) => run.kind !== "where" && latest(column(run, "memory")) !== null,
+  fits: (run) => run.kind !== "where" && column(run, "memory").some((bytes) => bytes > 0), // plain queries hold none
   lines: () => [["Memory", (run) => column(run, "memory"), "--flow", false]],
   show: format.bytes,
 });

@@ -22,7 +22,7 @@ function numbersOf(run) {
   if (run.kind === "session") found.push(["Fidelity", format.share(latest(column(run, "fidelity")))]);
   const memory = latest(column(run, "memory"));
   const lag = latest(column(run, "lag"));
-  if (memory !== null) found.push(["Memory", format.bytes(memory)]);
+  if (memory) found.push(["Memory", format.bytes(memory)]);
   if (lag !== null) found.push(["Lag", format.seconds(lag)]);
   const batch = run.values.progress?.batch_seconds;
   if (batch !== null && batch !== undefined) found.push(["Last micro-batch", format.seconds(batch)]);
