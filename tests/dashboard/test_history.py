@@ -68,6 +68,10 @@ def test_joins_and_sessions_tell_their_switches() -> None:
         history.fold(event(3, 102.0, described))
         assert len(history.switches) == 2
         assert all(switch["why"] and switch["at"] == 101.0 for switch in history.switches)
+
+
+def test_a_switch_of_a_session_names_the_steps_of_its_plans(history: RunHistory) -> None:
+    history.fold(event(2, 102.0, samples.session(), about={"kind": "session"}))
     assert history.switches[0]["before"] == ["Select `TCP`.`host` = 2", "Project TCP: host, size"]
 
 
