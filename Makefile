@@ -133,6 +133,8 @@ soak: setup java ## Run queries for SECONDS=600, and see that what their process
 docs: setup ## Make the documentation, a site in build/docs that needs no network
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e ".[docs]"
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@! grep -rlE '<(script|img|iframe|link)[^>]* (src|href)="(https?:)?//' --include='*.html' build/docs || \
+		{ echo "These pages load something from another site: the documentation needs no network."; exit 1; }
 	@echo "Open build/docs/index.html"
 
 .PHONY: lint

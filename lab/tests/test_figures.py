@@ -19,6 +19,7 @@ from thalweg_lab.figures import (
     releases_behind,
     with_table,
 )
+from thalweg_lab.how_figures import drawn_figures
 from thalweg_lab.measured_pages import measured_pages
 
 ROOT = Path(__file__).parents[2]
@@ -104,7 +105,7 @@ def test_pages_have_the_measured_figures_and_no_others(page: str, picture: str) 
     text = (ROOT / page).read_text(encoding="utf-8")
     is_measured = (DOCS / "figures" / "demo.json").is_file()
     if is_measured:
-        assert with_table(text, measured_part(demo_report(DOCS), picture)) == text
+        assert with_table(text, measured_part(DOCS, picture)) == text
         assert (DOCS / "figures" / "demo.svg").read_text(encoding="utf-8") == bars(demo_report(DOCS))
     else:
         assert f"{BEGIN}\n\n{END}" in text
@@ -113,6 +114,13 @@ def test_pages_have_the_measured_figures_and_no_others(page: str, picture: str) 
 def test_pictures_are_drawn_by_the_code() -> None:
     assert "</svg>" in join_graph()
     assert "</svg>" in chart()
+    for name, picture in drawn_figures().items():
+        assert (DOCS / "figures" / name).read_text(encoding="utf-8") == picture, "run thalweg lab figures"
+
+
+def test_every_page_on_how_it_works_has_a_picture() -> None:
+    for page in (DOCS / "how").glob("*.md"):
+        assert PICTURE.search(page.read_text(encoding="utf-8")), page.name
 
 
 def test_figures_are_of_this_shape() -> None:

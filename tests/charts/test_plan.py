@@ -28,6 +28,12 @@ def test_plans_compare_by_value_and_have_a_digest_of_their_own() -> None:
     assert len({plan.digest for plan in plans}) == len(plans)
 
 
+def test_the_steps_of_a_plan_are_in_the_order_in_which_rows_pass_them() -> None:
+    first, second = ([step.split()[0] for step in plan.root.steps()] for plan in candidate_plans(q1()))
+    assert (first, second) == (["Select", "Project"], ["Project", "Select"])
+    assert [step.split()[0] for step in candidate_plans(q2())[0].root.steps()][-1] == "Join"
+
+
 def test_spark_runs_both_orders_of_selection_and_projection_alike() -> None:
     first, second = candidate_plans(q1())
     assert first != second

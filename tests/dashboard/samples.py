@@ -96,6 +96,7 @@ def join(rows: int = 1000, inputs: Sequence[str] = ("R1", "R2", "R3", "R4"), **o
         "edges": [{"left": left, "right": right, "selectivity": 0.004} for left, right in pairs],
         "rates": dict.fromkeys(inputs, 250.0),
         "inputs": {name: {"rows": rows, "late": 3, "rows_in_state": rows // 2, "window": "0:10:00"} for name in inputs},
+        "progress": {"lag_seconds": 2.5, "batch_seconds": 0.4},
         "cells": 8,
         "replication": 1.5,
         "orders": {
@@ -153,7 +154,14 @@ def session(rows: int = 1000, names: Sequence[str] = ("alarms", "traffic"), **ot
             "fidelity": 0.9,
             "charts": charts,
             "switched": [
-                {"round": 7, "before": "a" * 16, "after": "b" * 16, "why": "the estimates moved to another region"}
+                {
+                    "round": 7,
+                    "before": "a" * 16,
+                    "after": "b" * 16,
+                    "steps_before": ["Select `TCP`.`host` = 2", "Project TCP: host, size"],
+                    "steps_after": ["Project TCP: host, size", "Select `TCP`.`host` = 2"],
+                    "why": "the estimates moved to another region",
+                }
             ],
         }
         for place, name in enumerate(names)
@@ -162,7 +170,8 @@ def session(rows: int = 1000, names: Sequence[str] = ("alarms", "traffic"), **ot
         "key": "aaaabbbbcccc",
         "rows": rows,
         "batches": rows // 100,
-        "memory": {"cap": 10_000_000, "wanted": 4_000_000, "held": 3_000_000, "in_turns": []},
+        "lag_seconds": 1.5,
+        "memory": {"cap": 10_000_000, "wanted": 4_000_000, "held": 3_000_000, "held_now": 3_000_000, "in_turns": []},
         "queries": queries,
         **other,
     }

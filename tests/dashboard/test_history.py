@@ -70,6 +70,17 @@ def test_joins_and_sessions_tell_their_switches() -> None:
         assert all(switch["why"] and switch["at"] == 101.0 for switch in history.switches)
 
 
+def test_a_switch_of_a_session_names_the_steps_of_its_plans(history: RunHistory) -> None:
+    history.fold(event(2, 102.0, samples.session(), about={"kind": "session"}))
+    assert history.switches[0]["before"] == ["Select `TCP`.`host` = 2", "Project TCP: host, size"]
+
+
+def test_a_session_has_memory_and_lag(history: RunHistory) -> None:
+    history.fold(event(2, 102.0, samples.session(), about={"kind": "session"}))
+    numbers = dict(zip(SERIES, history.points[-1], strict=True))
+    assert (numbers["memory"], numbers["lag"]) == (3_000_000, 1.5)
+
+
 def test_the_state_says_whether_the_program_is_heard(history: RunHistory) -> None:
     assert history.state(100.0 + STALE_SECONDS) == "running"
     assert history.state(101.0 + STALE_SECONDS) == "stale"

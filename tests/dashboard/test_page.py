@@ -139,8 +139,8 @@ def test_every_kind_is_shown_readably(page: Page, server: PageServer) -> None:
     page.goto(server.url)
     cards = {
         "where": ["throughput", "ladder", "matrix", "timeline", "switches", "classes", "evaluations", "notes"],
-        "join": ["rows-and-results", "memory", "graph", "cells", "switches"],
-        "session": ["rows-and-results", "fidelity", "queries", "chart", "switches"],
+        "join": ["rows-and-results", "memory", "lag", "graph", "cells", "switches"],
+        "session": ["rows-and-results", "memory", "lag", "fidelity", "queries", "chart", "switches"],
     }
     for kind, names in cards.items():
         show(page, kind)
@@ -235,6 +235,16 @@ def test_a_program_that_was_killed_is_stale(page: Page, server: PageServer, fold
     page.get_by_text("Stale: the program was last heard of").wait_for()
     picture(page, "stale")
     log.close()
+
+
+def test_a_long_error_leaves_room_for_the_rest(page: Page, server: PageServer, log: EventLog) -> None:
+    log.append(samples.where())
+    log.close("\n".join(f"line {number} of <b>Spark's</b> error" for number in range(300)))
+    page.goto(server.url)
+    page.get_by_text("The query has failed: line 0").wait_for()
+    assert page.locator(".stale").evaluate("told => told.clientHeight") <= 200
+    picture(page, "failed")
+    assert faults(page) == []
 
 
 def test_a_server_that_is_gone_is_told(browser: Browser, folder: Path, log: EventLog) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import json
 import re
+import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,6 +167,21 @@ def test_an_address_of_others_needs_a_token() -> None:
     assert len(Access.to("192.0.2.1").token or "") > 30
     with pytest.raises(ValueError, match="16 letters or more"):
         Access.to("0.0.0.0", "short")  # noqa: S104 - nothing listens
+
+
+def test_a_server_at_all_addresses_is_called_by_the_machines_name_or_by_any_address() -> None:
+    everywhere, here = Access.to("0.0.0.0", TOKEN), Access.to("192.0.2.1", TOKEN)  # noqa: S104 - nothing listens
+    token = {"authorization": f"Bearer {TOKEN}"}
+
+    def status(access: Access, host: str) -> int | None:
+        refusal = access.refusal("GET", {"host": host, **token}, {})
+        return refusal and refusal[0]
+
+    assert [status(everywhere, host) for host in (f"{socket.gethostname()}:80", "192.0.2.7", "[2001:db8::1]:80")] == [
+        None
+    ] * 3
+    assert [status(everywhere, "evil.example"), status(here, "192.0.2.7")] == [421, 421]
+    assert everywhere.refusal("GET", {"host": "192.0.2.7"}, {}) is not None
 
 
 def test_prometheus_reads_every_kind(here: PageServer) -> None:

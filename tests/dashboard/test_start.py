@@ -46,7 +46,7 @@ def test_the_command_refuses_a_short_token() -> None:
 def test_a_port_that_is_named_and_taken_is_an_error(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(NoServerError, match=f"127.0.0.1:{port}.*choose another port="):
+        with pytest.raises(NoServerError, match=f"127.0.0.1:{port}.*choose another port"):
             PageServer(folder, "127.0.0.1", port, Access())
 
 

@@ -72,7 +72,7 @@ def test_drop_probing_follows_the_input_that_drops_most() -> None:
     assert statistics[-1].orders["A"][0] == statistics[-1].orders["B"][0] == "C"
     [*_, last] = [switch for switch in cell.switches if switch.input == "A" and switch.kind == "drop-probing order"]
     assert last.before[0] != last.after[0] == "C"
-    assert last.reason.startswith("probes a row: ")
+    assert last.reason.startswith("a row needs fewer probes: ")
     assert statistics[-1].survivors["A"] < 0.2
 
 
@@ -84,9 +84,8 @@ def test_other_orders_follow_selectivities() -> None:
     assert statistics[-1].orders["C"][0] == "B"
     [*_, last] = [switch for switch in cell.switches if switch.input == "C"]
     assert (last.kind, last.before[0], last.after[0]) == ("order", "A", "B")
-    before, after = (
-        float(cost) for cost in last.reason.removeprefix("combinations of rows a step, as estimated: ").split("→")
-    )
+    costs = last.reason.removeprefix("a step makes fewer combinations of rows: ").removesuffix(", as estimated")
+    before, after = map(float, costs.split("→"))
     assert after < before
     shares = statistics[-1].selectivities
     assert shares["C B"] < 1e-3 < shares["C A"]

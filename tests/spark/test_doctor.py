@@ -37,6 +37,16 @@ def test_a_folder_that_cannot_be_written_is_told(monkeypatch: pytest.MonkeyPatch
     assert "SPARK_LOCAL_DIRS" in doctor.disk().fix
 
 
+def test_a_container_with_little_memory_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr(doctor, "CONTAINER_LIMITS", (limit, tmp_path / "missing"))
+    limit.write_text("max\n")
+    assert doctor.memory().fix == ""
+    limit.write_text(f"{1 << 30}\n")
+    assert doctor.memory().text.startswith("1.0 GiB in this container; ")
+    assert "spark.driver.memory" in doctor.memory().fix
+
+
 def test_spark_is_not_started_where_something_is_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     parts = [finding.part for finding in doctor.examine()]

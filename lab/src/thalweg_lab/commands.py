@@ -4,6 +4,8 @@ Reads options, calls the part that does the work, prints, and sets the exit code
 do the work, so that `thalweg --help` is quick.
 """
 
+import logging
+import signal
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -227,12 +229,17 @@ def _finish(report: "Report", json_file: Path | None, strict: bool, failed: Coll
 
 @contextmanager
 def _clean_exit(after_interrupt: str = "", expected: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """End a command with one line instead of a traceback, for errors that the user made or can mend."""
+    """End a command with one line instead of a traceback, for errors that the user made or can mend.
+
+    A signal TERM is like Ctrl-C: what was started is stopped, and temporary files are removed.
+    """
     from thalweg.spark.start import NoSparkError
     from thalweg_lab.parameter_sweep import SweepError
 
     caught: tuple[type[Exception], ...] = (NoSparkError, SweepError, *expected)
 
+    logging.getLogger().addFilter(_is_no_interrupt)
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         yield
     except KeyboardInterrupt:
@@ -241,5 +248,13 @@ def _clean_exit(after_interrupt: str = "", expected: tuple[type[Exception], ...]
         message, code = str(error), 1
     else:
         return
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        logging.getLogger().removeFilter(_is_no_interrupt)
     messages.print(message, style="bold red", highlight=False, markup=False, soft_wrap=True)
     raise typer.Exit(code)
+
+
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    """Whether a record is to be shown: Py4J writes a traceback of Ctrl-C to the log before it raises it."""
+    return not (record.exc_info and isinstance(record.exc_info[1], KeyboardInterrupt))

@@ -24,6 +24,23 @@ COLOURS = {"plain": "#9aa0a6", "thalweg": "#0072b2"}
 QUERY = "SELECT src FROM TCP WHERE dest = 2 AND size > 100 WINDOW [1]"
 POINTS = ((600_000.0, 0.3), (200_000.0, 0.8))  # rate and selectivity, now and before
 DIMENSIONS = {"selectivity of TCP": 1.0, "rate of TCP": 1_000_000.0}
+RIVALS = (  # results that README and the landing page tell as well: the file, the measure, and what is compared
+    (
+        "filters-repeated",
+        "all values distinct: Thalweg, times as fast as the fused optimum, by hand",
+        "four Python predicates, beside one function that has them in the best order, written by hand",
+    ),
+    (
+        "waiting",
+        "rows a second, against a pandas UDF with threads",
+        "two predicates that wait for services, beside a pandas UDF that uses threads",
+    ),
+    (
+        "joins-two-way",
+        "Thalweg, times as fast as Spark's chained joins",
+        "a join of two streams, beside Spark's own stream-stream join",
+    ),
+)
 GRAPH = "R1.pid = R2.pid AND R2.ip = R3.ip AND R3.port = R4.port"
 
 
@@ -76,11 +93,24 @@ def measured_table(report: Report) -> str:
     return "\n".join(lines)
 
 
-def measured_part(report: Report, picture: str) -> str:
-    """The part of a page that was measured: the picture, by its path, and the table."""
-    return (
-        f"![Thalweg beside plain Spark, in the three acts of the demonstration]({picture})\n\n{measured_table(report)}"
-    )
+def rivals_table(docs: Path) -> str:
+    """Some results of benchmarks, beside stronger rivals than plain Spark, as a table of Markdown."""
+    commands = {
+        figure.name.removeprefix("bench-"): figure.command.partition(" --json")[0] for figure in figures_of(docs)
+    }
+    lines = ["| benchmark | compares | times as fast |", "|---|---|---:|"]
+    for name, measure, compared in RIVALS:
+        file = docs / "figures" / "bench" / f"{name}.json"
+        report = Report.from_json(json.loads(file.read_text(encoding="utf-8")))
+        (value,) = (result.value for result in report.results if result.measure == measure)
+        lines.append(f"| `{commands[name]}` | {compared} | {float(value or 0):.1f} |")
+    return "\n".join(lines)
+
+
+def measured_part(docs: Path, picture: str) -> str:
+    """The part of a page that was measured: the picture, by its path, and the tables."""
+    shown = f"![Thalweg beside plain Spark, in the three acts of the demonstration]({picture})"
+    return f"{shown}\n\n{measured_table(demo_report(docs))}\n\n{rivals_table(docs)}"
 
 
 def with_table(readme: str, table: str) -> str:
@@ -102,6 +132,7 @@ def with_table(readme: str, table: str) -> str:
 
 def draw_all(docs: Path, readme: Path) -> list[Path]:
     """Draw the figures that are not those of experiments, and write the measured parts of pages; returns the files."""
+    from thalweg_lab.how_figures import drawn_figures
     from thalweg_lab.measured_pages import measured_pages
 
     report, landing = demo_report(docs), docs / "index.md"
@@ -109,8 +140,9 @@ def draw_all(docs: Path, readme: Path) -> list[Path]:
         docs / "figures" / "demo.svg": bars(report),
         docs / "figures" / "join-graph.svg": join_graph(),
         docs / "figures" / "chart.svg": chart(),
-        readme: with_table(readme.read_text(encoding="utf-8"), measured_part(report, "docs/figures/demo.svg")),
-        landing: with_table(landing.read_text(encoding="utf-8"), measured_part(report, "figures/demo.svg")),
+        **{docs / "figures" / name: picture for name, picture in drawn_figures().items()},
+        readme: with_table(readme.read_text(encoding="utf-8"), measured_part(docs, "docs/figures/demo.svg")),
+        landing: with_table(landing.read_text(encoding="utf-8"), measured_part(docs, "figures/demo.svg")),
     }
     for page, part in measured_pages(docs, figures_of(docs)).items():
         drawn[page] = with_table(page.read_text(encoding="utf-8"), part)

@@ -12,7 +12,7 @@ from rich.console import Console
 from thalweg_lab.demo.in_turns import PLAIN, THALWEG, Turn
 from thalweg_lab.demo.ratios import Ratio, require_same
 from thalweg_lab.demo.story import as_results, closing_table
-from thalweg_lab.demo.tell import told_steps
+from thalweg_lab.demo.tell import BAR, told_steps
 from thalweg_lab.results import Report
 
 MEASURED = {
@@ -50,21 +50,35 @@ def test_steps_are_shown(is_terminal: bool) -> None:  # noqa: FBT001 - a paramet
     assert "order: a, b" in text.getvalue()
 
 
+def test_a_micro_batch_is_one_line_of_a_narrow_terminal() -> None:
+    text = io.StringIO()
+    with told_steps(Console(file=text, width=80, force_terminal=True, no_color=True)) as tell:
+        tell(Step(0, 0, 1_000_000, {PLAIN: 1.0, THALWEG: 1.0}), "")
+    (line,) = [line for line in text.getvalue().splitlines() if "warm-up" in line]
+    assert line.count("█") == 2 * BAR
+
+
 @pytest.mark.cluster
-def test_an_interrupt_leaves_nothing_running() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_leaves_nothing_running(number: signal.Signals, tmp_path: Path) -> None:
     run = subprocess.Popen(
         [*DEMO, "--seconds", "600", "--act", "1"],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
     )
     assert run.stdout is not None
     assert any("micro-batch" in line for line in run.stdout)  # stops reading at the first one
-    run.send_signal(signal.SIGINT)
+    run.send_signal(number)
+    rest = run.stdout.read()
     assert run.wait(60) == 130
     run.stdout.close()
+    assert "Traceback" not in rest
+    assert rest.splitlines()[-1] == "Interrupted."
     assert not left_running(run.pid)
+    assert not list(tmp_path.glob("thalweg-demo-*"))
 
 
 def left_running(session: int) -> list[str]:

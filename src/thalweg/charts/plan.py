@@ -75,6 +75,12 @@ class PlanNode(ABC):
         for child in self.children:
             yield from (INDENT + line for line in child.lines())
 
+    def steps(self) -> Iterator[str]:
+        """The operators in the order in which rows pass them, without the scans."""
+        for child in self.children:
+            yield from child.steps()
+        yield self.label
+
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
@@ -97,6 +103,10 @@ class Scan(PlanNode):
         """The source, and the alias where it is another name."""
         kind = "stream" if self.is_stream else "table"
         return f"Scan {kind} {self.source}" + (f" as {self.alias}" if self.alias != self.source else "")
+
+    def steps(self) -> Iterator[str]:
+        """None: a scan is where rows come from."""
+        return iter(())
 
     def with_children(self, *children: PlanNode) -> Self:
         """Itself."""

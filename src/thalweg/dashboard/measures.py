@@ -62,7 +62,8 @@ def point_of(kind: str, at: float, values: Description) -> list[float | None]:
         queries = values.get("queries") or ()
         fidelities = [query["fidelity"] for query in queries if query.get("fidelity") is not None]
         numbers["results"] = _sum(query.get("rows") for query in queries)
-        numbers["memory"] = (values.get("memory") or {}).get("held")
+        numbers["memory"] = (values.get("memory") or {}).get("held_now")
+        numbers["lag"] = values.get("lag_seconds")
         numbers["fidelity"] = sum(fidelities) / len(fidelities) if fidelities else None
     return [numbers.get(name) for name in SERIES]
 
@@ -96,7 +97,9 @@ def switches_of(kind: str, values: Description) -> Iterator[dict[str, Any]]:
     else:
         for query in values.get("queries") or ():
             for switch in query.get("switched") or ():
-                shown = {side: _plan_name(switch.get(side)) for side in ("before", "after")}
+                shown = {
+                    side: switch.get(f"steps_{side}") or _plan_name(switch.get(side)) for side in ("before", "after")
+                }
                 what = f"plan of {query.get('name')}, round {switch.get('round')}"
                 yield {"id": what, "what": what, **shown, "why": switch.get("why")}
 

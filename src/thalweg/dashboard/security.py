@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import secrets
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
@@ -46,10 +47,14 @@ class Access:
         The names by which the server may be called.
     token
         The token that a request needs; None if it needs none.
+    any_number
+        Whether the server may also be called by any IP address, since it listens at all of them. A page of another site
+        can make its own name lead here, but no IP address.
     """
 
     hosts: tuple[str, ...] = LOOPBACK_NAMES
     token: str | None = None
+    any_number: bool = False
 
     @classmethod
     def to(cls, address: str, token: str | None = None, names: Sequence[str] = ()) -> Access:
@@ -60,10 +65,12 @@ class Access:
         """
         if token is not None and len(token) < LEAST_LETTERS:
             raise ValueError(f"a token has {LEAST_LETTERS} letters or more: leave token out, and one is made")
-        hosts = tuple(dict.fromkeys([*LOOPBACK_NAMES, address, *names]))
+        is_any = is_unspecified(address)
+        own = [socket.gethostname()] if is_any else []
+        hosts = tuple(dict.fromkeys([*LOOPBACK_NAMES, address, *own, *names]))
         if token is None and not is_loopback(address):
             token = secrets.token_urlsafe(24)
-        return cls(tuple(host.lower() for host in hosts), token)
+        return cls(tuple(host.lower() for host in hosts), token, any_number=is_any)
 
     def refusal(self, method: str, headers: Mapping[str, str], parameters: Mapping[str, str]) -> tuple[int, str] | None:
         """Why a request is refused: the status, and a sentence that says what to do; None if it is not.
@@ -72,7 +79,7 @@ class Access:
         (421, 'this server is not called evil.example: open it by the address that it printed')
         """
         host = _host_name(headers.get("host", ""))
-        if host not in self.hosts:
+        if host not in self.hosts and not (self.any_number and is_number(host)):
             return 421, f"this server is not called {host}: open it by the address that it printed"
         origin = headers.get("origin")
         if origin is not None and _place_of(origin) != headers["host"].lower():
@@ -115,6 +122,24 @@ def is_loopback(address: str) -> bool:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:
         return address.lower() == "localhost"
+
+
+def is_unspecified(address: str) -> bool:
+    """Whether an address stands for all addresses of the machine.
+
+    >>> is_unspecified("0.0.0.0"), is_unspecified("::"), is_unspecified("127.0.0.1"), is_unspecified("example.org")
+    (True, True, False, False)
+    """
+    return is_number(address) and ipaddress.ip_address(address).is_unspecified
+
+
+def is_number(host: str) -> bool:
+    """Whether a host is an IP address, rather than a name."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _place_of(origin: str) -> str:

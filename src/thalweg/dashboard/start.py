@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thalweg.dashboard.event_log import default_folder, make_private_folder
-from thalweg.dashboard.security import PARAMETER, Access
+from thalweg.dashboard.security import PARAMETER, Access, is_unspecified
 
 if TYPE_CHECKING:
     from thalweg.dashboard.recorder import Recorder
@@ -150,7 +150,8 @@ class PageServer:
             raise NoServerError(f'the page needs {error.name}: run pip install "thalweg[dashboard]"') from None
         listening = _listen(host, port)
         address, number = listening.getsockname()[:2]
-        shown = f"[{address}]" if ":" in address else address
+        name = socket.gethostname() if is_unspecified(address) else address
+        shown = f"[{name}]" if ":" in name else name
         query = f"?{PARAMETER}={access.token}" if access.token else ""
         self.url = f"http://{shown}:{number}/{query}"
         self._app = make_app(EventStore(folder), access)
@@ -202,7 +203,7 @@ def _listen(host: str, port: int | None) -> socket.socket:
             reason = error
             continue
         return listening
-    raise NoServerError(f"the page cannot be served at {host}:{ports[0]}: {reason}; choose another port=")
+    raise NoServerError(f"the page cannot be served at {host}:{ports[0]}: {reason}; choose another port")
 
 
 def _keys_of(shown: Any) -> list[str]:  # noqa: ANN401 - as for `dashboard`

@@ -33,7 +33,7 @@ def html_of(explanation: Mapping[str, Sequence[Mapping[str, Any]]], text: str) -
 
 
 def ladder(description: Mapping[str, Any]) -> str:
-    """The order of the predicates of a `tw.where`, each with the share of rows that it drops.
+    """The order of the predicates of a `tw.where`, each with the share of rows that it drops now and so far.
 
     >>> predicate = {"name": "<b>", "runs_in": "Python", "drop_rate": 0.5, "profile_drop_share": None}
     >>> "&lt;b&gt;" in ladder({"predicates": [predicate], "as_written": ["<b>"]})
@@ -44,11 +44,11 @@ def ladder(description: Mapping[str, Any]) -> str:
     height = len(predicates) * (RUNG + GAP)
     parts = [_svg(WIDTH, height, f"The order of {len(predicates)} predicates")]
     for place, predicate in enumerate(predicates):
-        dropped = predicate.get("drop_rate")
-        dropped = predicate.get("profile_drop_share") if dropped is None else dropped
-        told = "nothing known yet" if dropped is None else f"drops {dropped:.1%}"
-        seen = predicate.get("rows_seen")
-        told += "" if seen is None else f" of {seen:,} rows"
+        rate, seen = predicate.get("drop_rate"), predicate.get("rows_seen")
+        dropped = predicate.get("profile_drop_share")
+        dropped = rate if dropped is None else dropped
+        told = "nothing known yet" if dropped is None else f"drops {dropped:.1%} now"
+        told += "" if rate is None or seen is None else f"; {rate:.1%} of {seen:,} rows so far"
         as_written = written.index(predicate["name"]) if predicate["name"] in written else place
         moved = "as written" if as_written == place else f"written at place {as_written + 1}"
         top = place * (RUNG + GAP)

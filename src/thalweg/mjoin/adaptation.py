@@ -236,14 +236,16 @@ class Adaptation:
             return kind, present.order, wanted.order, f"{measures.survivors(name):.0%} of rows survive all probes"
         if name in self._learners and wanted.order != present.order:
             before, after = (measures.probes_a_row(name, choice.order) for choice in (present, wanted))
-            reason = f"probes a row: {before:.3g} → {after:.3g} on the last {measures.masks[name].size} sampled rows"
+            rows = measures.masks[name].size
+            reason = f"a row needs fewer probes: {before:.3g} → {after:.3g}, on the last {rows} sampled rows"
             return "drop-probing order", present.order, wanted.order, reason
         costs = (
             "unknown"
             if graph is None
             else " → ".join(f"{_cost(graph, name, choice.generation):.3g}" for choice in (present, wanted))
         )
-        return "order", present.generation, wanted.generation, f"combinations of rows a step, as estimated: {costs}"
+        reason = f"a step makes fewer combinations of rows: {costs}, as estimated"
+        return "order", present.generation, wanted.generation, reason
 
     def _observe(self) -> None:
         """Show the policies the counts of ordinary processing, which sees abrupt changes before any sample does."""

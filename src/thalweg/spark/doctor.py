@@ -31,6 +31,8 @@ OLDEST_SPARK, NEXT_SPARK = (4, 1), (5, 0)  # as in pyproject.toml
 LEAST_MEMORY = 3 << 30  # the driver's 2 GB of a local session, and its workers
 LEAST_DISK = 1 << 30  # for shuffles and state
 GIB = 1 << 30
+# Where Linux tells the bytes that a container may use, in the second and the first version of its control groups.
+CONTAINER_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
 @dataclass(frozen=True)
@@ -110,12 +112,17 @@ def arrow() -> Finding:
 
 
 def memory() -> Finding:
-    """There is memory for a local session."""
+    """There is memory for a local session, on the machine and in the container, if there is one."""
     try:
-        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
         return Finding("memory", "this system does not tell it")
-    told = f"{total / GIB:.1f} GiB; a local session's driver takes {SMALL['spark.driver.memory']}"
+    limits = [
+        int(file.read_text()) for file in CONTAINER_LIMITS if file.is_file() and file.read_text().strip() != "max"
+    ]
+    total = min(machine, *limits) if limits else machine
+    where = "" if total == machine else " in this container"
+    told = f"{total / GIB:.1f} GiB{where}; a local session's driver takes {SMALL['spark.driver.memory']}"
     if total < LEAST_MEMORY:
         return Finding("memory", told, 'start smaller, with "spark.driver.memory" as 1g, or use a larger machine')
     return Finding("memory", told)

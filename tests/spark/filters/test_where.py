@@ -433,6 +433,7 @@ def test_changes_in_the_data_are_explained(spark: SparkSession) -> None:
         found = tw.explain(kept).to_dict()["wheres"][0]["drift"]
         assert found[0]["kind"] == "movement"
         assert found[0]["rows"] > 30_000
+        assert sorted(found[0]["order_before"]) == sorted(found[0]["order_after"]) == ["below 5", "below 90"]
         assert "changes in the data" in str(tw.explain(kept))
     with pytest.raises(ValueError, match="there is no detector 'bsc'; did you mean 'bcs'"):
         tw.where(frame, rare(5), drift="bsc")

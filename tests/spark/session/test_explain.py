@@ -45,6 +45,9 @@ def test_a_session_tells_what_it_does(spark: SparkSession, tmp_path: Path) -> No
     assert single | {"rounds": 2, "rows": expected(ALL, BATCHES).total(), "late_rows": 1, "plans": 2} == single
     assert joined | {"rounds": 2, "rows": expected(JOINED, BATCHES).total(), "conditions_of_its_own": 0} == joined
     assert joined["decisions"] == joined["rounds"]
+    assert about["memory"]["cap"] is None
+    assert about["memory"]["held"] > 0
+    assert about["lag_seconds"] > 0
     assert 0 <= joined["fidelity"] <= 1
     shown = str(session.explain())
     for words in ["session: 2 queries, 4 micro-batches", "all: served", "1 late rows", "Join on `A`.`k` = `B`.`k`"]:

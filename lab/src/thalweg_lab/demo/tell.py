@@ -14,7 +14,7 @@ from rich.text import Text
 from thalweg_lab.demo.in_turns import PLAIN, THALWEG, Turn
 
 MOST_LINES = 10  # of the table
-BAR = 24  # characters of the longest bar
+BAR = 16  # characters of the longest bar: the table fits into 80 columns
 WARM_UP = "warms up, not counted"
 
 
@@ -53,12 +53,12 @@ def line_of(step: Turn, note: str) -> str:
 
 
 def _picture(seen: list[tuple[Turn, str]]) -> Group:
-    table = Table("phase", PLAIN, THALWEG, "", box=None, padding=(0, 2, 0, 0))
+    table = Table("phase", f"{PLAIN}, rows/s", f"{THALWEG}, rows/s", "", box=None, padding=(0, 2, 0, 0))
     fastest = max(step.rate(name) for step, _ in seen for name in (PLAIN, THALWEG))
     for step, _ in seen[-MOST_LINES:]:
         cells = []
         for name, style in ((PLAIN, "dim"), (THALWEG, "bold cyan")):
             bar = "█" * max(round(BAR * step.rate(name) / fastest), 1)
-            cells.append(Text.assemble((f"{step.rate(name):>9,.0f} rows/s ", style), (bar, style)))
-        table.add_row(str(step.phase + 1), *cells, f"{step.ratio:.1f}x" if step.number else WARM_UP)
+            cells.append(Text.assemble((f"{step.rate(name):>9,.0f} ", style), (bar, style)))
+        table.add_row(str(step.phase + 1), *cells, f"{step.ratio:.1f}x" if step.number else "warm-up")
     return Group(table, Text(seen[-1][1], style="italic"))

@@ -11,14 +11,14 @@ import { ladder } from "./views/ladder.js";
 import { matrix } from "./views/matrix.js";
 import { notes } from "./views/notes.js";
 import { queries } from "./views/queries.js";
-import { evaluations, fidelity, memory, rowsAndResults, throughput } from "./views/series.js";
+import { evaluations, fidelity, lag, memory, rowsAndResults, throughput } from "./views/series.js";
 import { switches } from "./views/switches.js";
 import { tiles } from "./views/tiles.js";
 import { timeline } from "./views/timeline.js";
 
 const VIEWS = [
-  throughput, rowsAndResults, ladder, memory, fidelity, evaluations, matrix, graph, queries, chart, timeline, switches,
-  classes, cells, notes,
+  throughput, rowsAndResults, ladder, memory, lag, fidelity, cells, evaluations, matrix, graph, queries, chart, timeline,
+  switches, classes, notes,
 ];
 const THEMES = ["system", "light", "dark"];
 const SILENT_SECONDS = 15; // without a word of the server, after which the page says so
@@ -105,8 +105,11 @@ function drawList() {
       ),
     (item, run) => {
       const button = item.firstElementChild;
-      if (run.run === chosen) button.setAttribute("aria-current", "true");
-      else button.removeAttribute("aria-current");
+      if (run.run === chosen && !button.hasAttribute("aria-current")) {
+        button.setAttribute("aria-current", "true");
+        requestAnimationFrame(() => button.scrollIntoView({ block: "nearest", inline: "nearest" }));
+      }
+      if (run.run !== chosen) button.removeAttribute("aria-current");
       setText(item.querySelector(".run-title"), run.title);
       const state = item.querySelector(".state");
       state.dataset.state = run.state;
@@ -177,7 +180,7 @@ function head() {
   const title = h("h1");
   const state = h("span", { class: "state" });
   const about = h("span", { class: "run-facts" });
-  const stale = h("p", { class: "stale", role: "status", hidden: true });
+  const stale = h("p", { class: "stale", role: "status", tabindex: "0", hidden: true }); // a long error can be scrolled
   const numbers = tiles();
   return {
     element: h("div", { class: "head" }, h("div", { class: "head-line" }, title, state), about, stale, numbers.element),

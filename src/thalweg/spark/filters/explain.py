@@ -70,7 +70,7 @@ def describe_where(run: FilterRun) -> dict[str, Any]:
         "changes": changes,
         "judges": judge_counts(reports),
         "routing": describe_classes(run, reports),
-        "drift": [_drift(report.predicates, drift) for report in reports for drift in report.drifts],
+        "drift": [_drift(report, drift) for report in reports for drift in report.drifts],
         "on_error": query.on_error,
         "quarantine": None if query.quarantine is None else query.quarantine.folder,
         "state": query.folder.url,
@@ -194,14 +194,24 @@ def _named(names: Sequence[str], change: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _drift(names: Sequence[str], drift: Mapping[str, Any]) -> dict[str, Any]:
-    """A change in the data, with names for numbers."""
-    named = dict(drift)
+def _drift(report: WorkerReport, drift: Mapping[str, Any]) -> dict[str, Any]:
+    """A change in the data, with names for numbers, and the worker's orders before it and after it."""
+    names, named = report.predicates, dict(drift)
     if "predicate" in named:
         named["predicate"] = names[named["predicate"]]
-        for which in ("order_before", "order_after"):
-            named[which] = [names[number] for number in named[which]]
+    else:
+        named |= _orders_around(report, named["rows"])
+    for which in ("order_before", "order_after"):
+        named[which] = [names[number] for number in named[which]]
     return named
+
+
+def _orders_around(report: WorkerReport, rows: int) -> dict[str, Sequence[int]]:
+    """The order that a worker had after some rows, and its next order, which is the same if no change followed."""
+    later = [change for change in report.changes if change["rows"] is not None and change["rows"] >= rows]
+    if not later:
+        return {"order_before": report.order, "order_after": report.order}
+    return {"order_before": later[0]["before"], "order_after": later[0]["after"]}
 
 
 # --------------------------------------------------------------------------------------------------- text

@@ -76,6 +76,7 @@ class BatchRecord:
     without_time: int = 0  # rows that belong to no round, because their event time is NULL
     wanted_memory: int = 0  # bytes that all queries together would have held
     held_memory: int = 0  # bytes that the largest job held
+    lag: float | None = None  # seconds that the latest event time lies behind the clock; None before the first row
     jobs: tuple[tuple[str, ...], ...] = ()  # the tokens of the queries of each job
 
 
@@ -308,6 +309,7 @@ class SessionEngine:
                 intake.without_time,
                 wanted_memory=jobs.wanted,
                 held_memory=jobs.held,
+                lag=time.time() - max(self.position.latest.values()) / 1e6 if self.position.latest else None,
                 jobs=tuple(tuple(dict.fromkeys(ending.query.token for ending in job)) for job in jobs.endings),
             )
         )

@@ -50,20 +50,22 @@ def describe_session(session: Session) -> dict[str, Any]:
         "seconds": _sums([record.seconds for record in batches]),
         "shared_conditions": len(shared),
         "written_conditions": sum(len(query.compiled.query.selections) for query in session.queries),
-        "memory": None if engine is None or engine.memory is None else _describe_memory(engine, session),
+        "memory": None if engine is None else _describe_memory(engine, session),
+        "lag_seconds": batches[-1].lag if batches else None,
         "waiting_files": 0 if engine is None else len(engine.position.files),
         "queries": [_describe_query(query, engine) for query in session.queries],
     }
 
 
 def _describe_memory(engine: SessionEngine, session: Session) -> dict[str, Any]:
-    """The cap, what was wanted and held, and the queries that had to wait for their turn."""
+    """The cap, what was wanted and held, at most and last, and the queries that had to wait for their turn."""
     names = {query.compiled.token: query.name for query in session.queries}
     later = {token for record in engine.log for job in record.jobs[1:] for token in job}
     return {
         "cap": engine.memory,
         "wanted": max((record.wanted_memory for record in engine.log), default=0),
         "held": max((record.held_memory for record in engine.log), default=0),
+        "held_now": next((record.held_memory for record in reversed(engine.log) if record.jobs), 0),
         "in_turns": [name for token, name in names.items() if token in later],
     }
 
@@ -124,13 +126,16 @@ def _describe_charts(scheduler: PlanScheduler) -> list[dict[str, Any]]:
 
 def _describe_switches(scheduler: PlanScheduler) -> list[dict[str, Any]]:
     """The last rounds for which another plan was chosen than for the round before, with the reason in words."""
-    records = list(scheduler.log)
+    records, plans = list(scheduler.log), {plan.digest: plan for plan in scheduler.costs.space.candidates}
+    steps = {digest: list(plan.root.steps()) for digest, plan in plans.items()}
     switched = [place for place, record in enumerate(records) if record.is_switch]
     return [
         {
             "round": records[place].number,
             "before": records[place - 1].plan if place else None,
             "after": records[place].plan,
+            "steps_before": steps.get(records[place - 1].plan) if place else None,
+            "steps_after": steps.get(records[place].plan),
             "why": "the estimates moved to another region of the chart"
             if records[place].is_move
             else "the charts were built anew, or weights changed",
@@ -147,9 +152,10 @@ def session_text(about: dict[str, Any]) -> str:
     ]
     if about["rows_without_time"]:
         lines.append(f"  {about['rows_without_time']:,} rows have no event time, and belong to no round")
-    if about["memory"] is not None:
-        memory = about["memory"]
-        told = f"cap {memory['cap']:,} bytes, wanted {memory['wanted']:,}, held {memory['held']:,}"
+    memory = about["memory"]
+    if memory is not None:
+        cap = "no cap" if memory["cap"] is None else f"cap {memory['cap']:,} bytes"
+        told = f"{cap}, wanted {memory['wanted']:,}, held {memory['held']:,}"
         turns = f"; slowed down, in later jobs: {', '.join(memory['in_turns'])}" if memory["in_turns"] else ""
         lines.append(f"  memory: {told}{turns}")
     if about["seconds"]:

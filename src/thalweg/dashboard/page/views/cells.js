@@ -7,7 +7,6 @@ export const cells = {
   id: "cells",
   title: "Cells and split keys",
   about: "The rows that each cell holds. Values that many rows have are split over several cells.",
-  wide: true,
   fits: (run) => run.kind === "join" && Boolean(run.values.cells),
   make() {
     const bars = h("div", { class: "bars", role: "img" });

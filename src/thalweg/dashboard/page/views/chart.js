@@ -4,7 +4,7 @@ import { h, keyed, s, setText } from "../dom.js";
 import * as format from "../format.js";
 
 const SIDE = 220;
-const LEFT = 52;
+const LEFT = 66;
 const TOP = 14;
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const COLOURS = 8;
@@ -12,7 +12,7 @@ const COLOURS = 8;
 export const chart = {
   id: "chart",
   title: "Plan charts",
-  about: "Each colour and letter is a plan, the cheapest there; the point is where the estimates are now.",
+  about: "Each colour and letter is a plan, the best one there. The point is where the estimates are now, the dashed line where they were before.",
   wide: true,
   fits: (run) => run.kind === "session" && (run.values.queries ?? []).some((query) => query.charts?.length),
   make() {
@@ -48,7 +48,8 @@ function makeFigure() {
       text({ x: LEFT - 6, y: TOP + SIDE, "text-anchor": "end" }),
       text({ x: LEFT, y: TOP + SIDE + 16 }),
       text({ x: LEFT + SIDE, y: TOP + SIDE + 16, "text-anchor": "end" }),
-      text({ x: LEFT + SIDE / 2, y: TOP + SIDE + 34, "text-anchor": "middle" }),
+      text({ x: LEFT + SIDE / 2, y: TOP + SIDE + 34, "text-anchor": "middle", class: "axis axis-name" }),
+      text({ x: -(TOP + SIDE / 2), y: 14, transform: "rotate(-90)", "text-anchor": "middle", class: "axis axis-name" }),
     ),
   );
 }
@@ -56,7 +57,7 @@ function makeFigure() {
 function drawFigure(figure, { name, told }) {
   const [caption, picture] = figure.children;
   const [regions, trail, point, ...labels] = picture.children;
-  setText(caption, `${name}: ${told.up.name} against ${told.right.name}`);
+  setText(caption, name);
   const plans = JSON.stringify(told.plans);
   if (regions.dataset.plans !== plans) {
     regions.dataset.plans = plans;
@@ -70,9 +71,10 @@ function drawFigure(figure, { name, told }) {
   const { up, right } = told;
   [up.high, up.low, right.low, right.high].forEach((value, at) => setText(labels[at], format.number(value)));
   setText(labels[4], right.name);
+  setText(labels[5], up.name);
   const row = Math.min(Math.floor(told.here[1] * told.plans.length), told.plans.length - 1);
   const part = Math.min(Math.floor(told.here[0] * told.plans[row].length), told.plans[row].length - 1);
-  picture.setAttribute("aria-label", `The estimates lie in a region of plan ${LETTERS[told.plans[row][part] % 26]}.`);
+  picture.setAttribute("aria-label", `${up.name} against ${right.name}: the estimates lie in a region of plan ${LETTERS[told.plans[row][part] % 26]}.`);
 }
 
 // A rectangle for each run of neighbours in a row, and a letter in the first region of each plan.

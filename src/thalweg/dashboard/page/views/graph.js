@@ -25,7 +25,7 @@ function placesOf(names) {
 export const graph = {
   id: "graph",
   title: "Join graph",
-  about: "On each edge the share of pairs of rows that match; beside it, the order in which new rows probe.",
+  about: "On each edge the share of pairs of rows that match; in the table the order in which new rows of an input probe the others.",
   wide: true,
   fits: (run) => run.kind === "join" && Boolean(run.values.inputs),
   make() {
@@ -58,9 +58,11 @@ function picture(inputs, edges, shape) {
     edges.flatMap((edge) => {
       const [[x1, y1], [x2, y2]] = [places.get(edge.left), places.get(edge.right)];
       const [x, y] = [0.58 * x1 + 0.42 * x2, 0.58 * y1 + 0.42 * y2]; // off the middle, where edges cross
+      const text = format.number(edge.selectivity);
+      const width = 18 + 7 * text.length;
       return [
-        s("rect", { x: x - 28, y: y - 11, width: 56, height: 22, rx: 11, class: "edge-label" }),
-        s("text", { x, y: y + 4, class: "edge-text" }, format.number(edge.selectivity)),
+        s("rect", { x: x - width / 2, y: y - 11, width, height: 22, rx: 11, class: "edge-label" }),
+        s("text", { x, y: y + 4, class: "edge-text" }, text),
       ];
     }),
     names.flatMap((name) => {

@@ -13,11 +13,19 @@ function rung() {
     h(
       "div",
       { class: "rung-main" },
-      h("div", { class: "rung-line" }, h("span", { class: "name" }), h("span", { class: "badge" })),
+      h("div", { class: "rung-line" }, h("span", { class: "name" }), h("span", { class: "moved" }), h("span", { class: "badge" })),
       h("div", { class: "drop" }, h("span", { class: "drop-bar" })),
-      h("div", { class: "rung-facts" }, h("span"), h("span"), h("span", { class: "moved" })),
+      h("div", { class: "rung-facts" }, h("span"), h("span")),
     ),
   );
+}
+
+// What a predicate drops now, by the sample of recent rows, and what it has dropped of all rows.
+function dropsText(predicate, dropped) {
+  if (dropped === null || dropped === undefined) return "nothing known yet";
+  const rate = predicate.drop_rate;
+  const known = rate === null || rate === undefined ? "" : `; ${format.share(rate)} of ${format.count(predicate.rows_seen)} rows so far`;
+  return `drops ${format.share(dropped)} now${known}`;
 }
 
 function movedText(place, written) {
@@ -28,7 +36,7 @@ function movedText(place, written) {
 export const ladder = {
   id: "ladder",
   title: "Order",
-  about: "Predicates in the order in which they run now. The bar is the share of rows that each drops.",
+  about: "Predicates in the order in which they run now. The bar is the share that each drops now, of the rows that reach it.",
   fits: (run) => run.kind === "where" && (run.values.predicates ?? []).length > 0,
   make() {
     const rungs = h("ol", { class: "ladder" });
@@ -44,16 +52,15 @@ export const ladder = {
         const hasChanged = before !== null && before !== order;
         const tops = new Map([...rungs.children].map((child) => [child.dataset.key, child.getBoundingClientRect().top]));
         keyed(rungs, predicates, (_, place) => keys[place], rung, (item, predicate, place) => {
-          const dropped = predicate.drop_rate ?? predicate.profile_drop_share;
+          const dropped = predicate.profile_drop_share ?? predicate.drop_rate;
           setText(item.querySelector(".place"), place + 1);
           setText(item.querySelector(".name"), predicate.name);
           setText(item.querySelector(".badge"), predicate.runs_in);
           item.querySelector(".drop-bar").style.width = `${100 * (dropped ?? 0)}%`;
-          const [drops, cost, moved] = item.querySelector(".rung-facts").children;
-          const seen = predicate.rows_seen === null ? "" : ` of ${format.count(predicate.rows_seen)} rows`;
-          setText(drops, dropped === null || dropped === undefined ? "nothing known yet" : `drops ${format.share(dropped)}${seen}`);
+          const [drops, cost] = item.querySelector(".rung-facts").children;
+          setText(drops, dropsText(predicate, dropped));
           setText(cost, predicate.cost === null ? "" : `${format.seconds(predicate.cost)} a row`);
-          setText(moved, movedText(place, written.indexOf(keys[place])));
+          setText(item.querySelector(".moved"), movedText(place, written.indexOf(keys[place])));
         });
         if (hasChanged) {
           setText(told, `The order is now ${predicates.map((each) => each.name).join(", ")}.`);

@@ -5,7 +5,9 @@ import * as format from "../format.js";
 import { column, evaluationsPerRow, latest, rates, ratesAsWritten } from "../runs.js";
 
 const HEIGHT = 190;
-const CLOCK_HEIGHT = 30; // of the times below a plot
+const CLOCK_HEIGHT = 34; // of the times below a plot
+const CLOCK_GAP = 10; // between the plot and the times, so that they keep clear of the zero beside the plot
+const CLOCK_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400]; // seconds
 
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -26,7 +28,7 @@ function seriesView({ id, title, about, fits, lines, show }) {
     make() {
       const canvas = h("div", { class: "plot", role: "img" });
       const legend = h("ul", { class: "legend" });
-      const waiting = h("p", { class: "waiting" }, "The line begins with the second report.");
+      const waiting = h("p", { class: "waiting" });
       let plot = null;
       let run = null;
 
@@ -40,11 +42,12 @@ function seriesView({ id, title, about, fits, lines, show }) {
         return {
           width: Math.max(canvas.clientWidth, 200),
           height: HEIGHT,
+          padding: [null, 32, null, null], // for half of the last time
           legend: { show: false },
           cursor: { show: false },
           scales: { y: { range: (_, low, high) => [Math.min(low ?? 0, 0), (high || 1) * 1.1] } },
           axes: [
-            { ...axis, space: 80, size: CLOCK_HEIGHT, values: (_, values) => values.map(format.clock) },
+            { ...axis, space: 80, size: CLOCK_HEIGHT, gap: CLOCK_GAP, incrs: CLOCK_STEPS, values: (_, values) => values.map(format.clock) },
             { ...axis, size: 64, values: (_, values) => values.map(show) },
           ],
           series: [
@@ -67,6 +70,7 @@ function seriesView({ id, title, about, fits, lines, show }) {
         const data = [column(run, "at"), ...chosen.map(([, values]) => values(run))];
         const isKnown = data.slice(1).some((values) => latest(values) !== null);
         waiting.hidden = isKnown;
+        setText(waiting, run.state === "running" ? "The line begins with the second report." : "The run was too short for a line.");
         canvas.hidden = legend.hidden = !isKnown;
         if (!isKnown) return;
         if (!plot) plot = new uPlot(options(chosen), data, canvas);
@@ -149,10 +153,19 @@ export const evaluations = seriesView({
 export const memory = seriesView({
   id: "memory",
   title: "Memory",
-  about: "Bytes that windows and indexes hold in workers.",
-  fits: (run) => run.kind === "join" && latest(column(run, "memory")) !== null,
+  about: "Bytes of windows and indexes in workers, or of the rounds that are computed together.",
+  fits: (run) => run.kind !== "where" && column(run, "memory").some((bytes) => bytes > 0), // plain queries hold none
   lines: () => [["Memory", (run) => column(run, "memory"), "--flow", false]],
   show: format.bytes,
+});
+
+export const lag = seriesView({
+  id: "lag",
+  title: "Lag",
+  about: "How far the latest event time lies behind the clock.",
+  fits: (run) => run.kind !== "where" && latest(column(run, "lag")) !== null,
+  lines: () => [["Lag", (run) => column(run, "lag"), "--flow", false]],
+  show: format.seconds,
 });
 
 export const fidelity = seriesView({

@@ -22,11 +22,20 @@ function numbersOf(run) {
   if (run.kind === "session") found.push(["Fidelity", format.share(latest(column(run, "fidelity")))]);
   const memory = latest(column(run, "memory"));
   const lag = latest(column(run, "lag"));
-  if (memory !== null) found.push(["Memory", format.bytes(memory)]);
+  if (memory) found.push(["Memory", format.bytes(memory)]);
   if (lag !== null) found.push(["Lag", format.seconds(lag)]);
+  const batch = run.values.progress?.batch_seconds;
+  if (batch !== null && batch !== undefined) found.push(["Last micro-batch", format.seconds(batch)]);
   found.push(["Switches", format.count(run.switch_count)]);
   if (run.kind === "where") found.push(["Drifts", format.count(run.drift_count)]);
   return found;
+}
+
+const MOST_COLUMNS = 8;
+
+// How many columns make the rows of tiles equally long, as far as that is possible.
+function columnsFor(tiles) {
+  return Math.ceil(tiles / Math.ceil(tiles / MOST_COLUMNS));
 }
 
 export function tiles() {
@@ -34,9 +43,11 @@ export function tiles() {
   return {
     element,
     update(run) {
+      const numbers = numbersOf(run);
+      element.style.setProperty("--columns", columnsFor(numbers.length));
       keyed(
         element,
-        numbersOf(run),
+        numbers,
         ([name]) => name,
         ([name]) => h("div", { class: "tile" }, h("dt", {}, name), h("dd")),
         (tile, [, value]) => setText(tile.lastElementChild, value),
