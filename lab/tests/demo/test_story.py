@@ -53,7 +53,7 @@ def test_steps_are_shown(is_terminal: bool) -> None:  # noqa: FBT001 - a paramet
 def test_a_micro_batch_is_one_line_of_a_narrow_terminal() -> None:
     text = io.StringIO()
     with told_steps(Console(file=text, width=80, force_terminal=True, no_color=True)) as tell:
-        tell(Step(0, 0, 1_000_000, {PLAIN: 1.0, THALWEG: 1.0}), "")
+        tell(Turn(0, 0, 1_000_000, {PLAIN: 1.0, THALWEG: 1.0}), "")
     (line,) = [line for line in text.getvalue().splitlines() if "warm-up" in line]
     assert line.count("█") == 2 * BAR
 
