@@ -10,7 +10,7 @@ all rows count instead, and if, beside detectors that look for rises alone, its 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -48,7 +48,10 @@ PIECE = 1000  # segments whose bits are drawn at once
 class Watcher(Protocol):
     """Detectors of some series, as this benchmark runs them."""
 
-    falls: int  # alarms so far that were about a fall
+    @property
+    def falls(self) -> int:
+        """Alarms so far that were about a fall."""
+        ...
 
     def alarms(self, bits: Booleans, which: Integers) -> Integers:
         """Which of these series have changed, given the bits of the next segment: a row for each of them."""
@@ -80,7 +83,7 @@ class Apart:
         self._watchers = list(watchers)
 
     @property
-    def falls(self) -> int:  # type: ignore[override]  # a sum
+    def falls(self) -> int:
         """Alarms so far that were about a fall."""
         return sum(watcher.falls for watcher in self._watchers)
 
@@ -140,8 +143,12 @@ class Measured(NamedTuple):
     steady: dict[int, float]  # false alarms in a million estimates, by the number of series
 
 
-# Makes watchers of so many series. They are watched together, or apart if they are streams of one series each.
-Make = Callable[[int, bool], Watcher]
+class Make(Protocol):
+    """Makes a watcher of some series, which are watched together, or apart if they are streams of one series each."""
+
+    def __call__(self, series: int, *, apart: bool) -> Watcher:
+        """A watcher that has seen nothing yet."""
+        ...
 
 
 def contenders() -> dict[str, Make]:
@@ -149,14 +156,14 @@ def contenders() -> dict[str, Make]:
     from river import drift
     from river.drift import binary
 
-    def glr(quiet: float, series: int, apart: bool) -> Watcher:  # noqa: FBT001 - as for all
+    def glr(quiet: float, series: int, *, apart: bool) -> Watcher:
         # Its limit depends on the product of both, so streams can be watched at once as if each were alone.
         return OnEstimates(GLR(quiet=quiet / series if apart else quiet), series)
 
-    def ours(make: Callable[[], Detector], series: int, apart: bool) -> Watcher:  # noqa: FBT001
+    def ours(make: Callable[[], Detector], series: int, *, apart: bool) -> Watcher:
         return Apart(OnEstimates(make(), 1) for _ in range(series)) if apart else OnEstimates(make(), series)
 
-    def theirs(make: Callable[[], Any], series: int, apart: bool) -> Watcher:  # noqa: ARG001, FBT001
+    def theirs(make: Callable[[], Any], series: int, *, apart: bool) -> Watcher:  # noqa: ARG001 - never together
         return Apart(OnBits(make()) for _ in range(series))
 
     return {
@@ -246,13 +253,11 @@ def changes(make: Make, streams: int) -> dict[tuple[int, float], Found]:
     """How a detector finds each change after each quiet time, in streams that it shares with the other detectors."""
     found = {}
     randoms = [np.random.default_rng(seed) for seed in range(streams)]
-    watcher, every, false = make(streams, True), np.arange(streams), 0  # noqa: FBT003
-    for passed in range(max(QUIET)):
-        if passed % PIECE == 0:
-            bits = segments(randoms, BASE)
-        false += watcher.alarms(bits[passed % PIECE], every).size
-        for points in POINTS if passed + 1 in QUIET else ():
-            found[passed + 1, points] = Found(delays(watcher, points, streams), false, watcher.falls)
+    watcher, every, false = make(streams, apart=True), np.arange(streams), 0
+    for passed, bits in enumerate(segments(randoms, BASE, max(QUIET)), 1):
+        false += watcher.alarms(bits, every).size
+        for points in POINTS if passed in QUIET else ():
+            found[passed, points] = Found(delays(watcher, points, streams), false, watcher.falls)
     return found
 
 
@@ -261,25 +266,23 @@ def delays(watcher: Watcher, points: float, streams: int) -> list[int]:
     watcher = deepcopy(watcher)
     randoms = [np.random.default_rng([seed, round(1 / points)]) for seed in range(streams)]
     found: Integers = np.full(streams, LONGEST + 1)
-    for passed in range(LONGEST):
-        if passed % PIECE == 0:
-            bits = segments(randoms, BASE + points)
+    for passed, bits in enumerate(segments(randoms, BASE + points, LONGEST), 1):
         waiting = np.flatnonzero(found > LONGEST)
         if not waiting.size:
             break
-        found[watcher.alarms(bits[passed % PIECE][waiting], waiting)] = passed + 1
+        found[watcher.alarms(bits[waiting], waiting)] = passed
     return [int(delay) for delay in found]
 
 
-def segments(randoms: Iterable[np.random.Generator], share: float) -> Booleans:
-    """The bits of the next segments of some streams: segments, streams, bits."""
-    bits: Booleans = np.stack([random.random((PIECE, K)) < share for random in randoms], axis=1)
-    return bits
+def segments(randoms: Sequence[np.random.Generator], share: float, count: int) -> Iterator[Booleans]:
+    """So many segments of some streams: the bits of each, a row for each stream."""
+    for _ in range(0, count, PIECE):
+        yield from np.stack([random.random((PIECE, K)) < share for random in randoms], axis=1)
 
 
 def false_alarms(make: Make, series: int, steps: int) -> float:
     """Alarms where nothing changes, for each million estimates of all series together."""
-    random, watcher, every = np.random.default_rng(0), make(series, False), np.arange(series)  # noqa: FBT003
+    random, watcher, every = np.random.default_rng(0), make(series, apart=False), np.arange(series)
     shares = random.uniform(LEAST, MOST, series)
     found = sum(watcher.alarms(segment(random, shares), every).size for _ in range(steps))
     return found * MILLION / (steps * series)
