@@ -125,28 +125,6 @@ def test_an_order_that_has_become_bad_does_not_run_for_long() -> None:
     assert pipeline.profile_seconds < 0.06 * now
 
 
-def test_more_is_profiled_where_the_stream_has_changed() -> None:
-    """Profile tuples of a stream that changes become out of date; on a clock of evaluations."""
-    random, now = np.random.default_rng(0), 0.0
-
-    def timed(one: int) -> Filter:
-        def keep(rows: np.ndarray) -> np.ndarray:
-            nonlocal now
-            now += 3e-6 * rows.size
-            return np.asarray(rows >> one & 1 == 0)
-
-        return keep
-
-    pipeline = Pipeline(AGreedy(6), [timed(one) for one in range(6)], clock=lambda: now)
-    seen = []
-    for drops in ([0.5, 0.4, 0.3, 0.2, 0.1, 0.1], [0.1, 0.1, 0.2, 0.3, 0.4, 0.5]):
-        for _ in range(6):
-            pipeline.keep((random.random((10_000, 6)) < drops) @ (1 << np.arange(6)))
-        seen.append(pipeline.policy.profile.seen)
-    assert len(pipeline.restarts) == 1
-    assert seen[1] - seen[0] > 1.2 * seen[0]
-
-
 def test_slices_take_a_while_but_not_long() -> None:
     now, sizes = 0.0, list[int]()
 

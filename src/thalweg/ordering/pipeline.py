@@ -24,10 +24,9 @@ from thalweg.ordering.types import Booleans, Floats, Integers
 SLICE_SECONDS = 10e-3  # time of the first slice of a batch: an order that has become bad does not run for long
 NEXT_SECONDS = 20e-3  # time of the slices after it, which run in an order that the first has tried
 # Profiling may take as large a share of the filters' own time as an order that was learnt from n profile tuples is
-# expected to lose, LOSS / n: more profile tuples would cost more than they bring. Where the stream changes, profile
-# tuples become out of date, and the order loses more (docs/decisions/0152). But changes that hide behind other filters
-# show in the profile alone, so there is a least share, too. (docs/decisions/0072)
-LOSS, LOSS_AFTER_CHANGE = 2.0, 4.0
+# expected to lose, LOSS / n: more profile tuples would cost more than they bring. But changes that hide behind other
+# filters show in the profile alone, so there is a least share, too. (docs/decisions/0072)
+LOSS = 2.0
 PROFILE_SHARE = 0.006
 MOST_RESTARTS = 20  # that are remembered
 FIRST_LOOK = 200  # profile tuples that are made, however much they cost (docs/decisions/0078 and 0121)
@@ -304,8 +303,6 @@ class Pipeline:
         self.policy.forget()
         self._sizes.begin_small()
         self._earned = self.profile_seconds
-        if not self._waiting:
-            self._loss = LOSS_AFTER_CHANGE
         for watch in self._watches:
             watch.forget()
 
