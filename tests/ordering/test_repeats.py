@@ -57,6 +57,13 @@ def test_values_that_repeat_but_do_not_return_are_not_looked_up_for_long() -> No
     assert set(ways[2 + TRIAL_BATCHES : 20]) == {Way.EACH_VALUE}
 
 
+def test_a_trial_ends_where_to_look_a_value_up_takes_as_long_as_to_ask() -> None:
+    """A vectorised function of numbers that are all different: the first trial batch is not believed, the second is."""
+    ways = Batches(asking=0.2, finding=0.05).run(20, distinct=1.0, returned=0.0)
+    assert ways[1:3] == [Way.EACH_NEW_VALUE] * 2
+    assert set(ways[3:]) == {Way.EACH_ROW}
+
+
 @pytest.mark.parametrize("asking", [0.3, 1, 5, 50])
 def test_distinct_values_cost_a_small_share_of_the_time(asking: float) -> None:
     batches = Batches(asking=asking, finding=0.07)

@@ -130,8 +130,9 @@ class Repeats:
         if was_trial:
             self._trial_left -= 1
             self._trial_seconds += self._finding.value * rows + self._looking_up.value * values
-        if self._finding.value > PAYS * self._asking.value:  # it cannot pay, however often values repeat
-            self._trial_left = 0
+        asking = self._asking.value
+        if self._finding.value + self._distinct.value * min(self._looking_up.value, asking) > PAYS * asking:
+            self._trial_left = 0  # it cannot pay, however often values return
         if not self._trial_left:
             before, self._way = self._way, self._cheapest()
             if was_trial or before is not self._way:

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from thalweg.drift import Watched
+from thalweg.drift import GLR, Watched
 from thalweg.ordering import AGreedy, Policy, greedy_order, order_cost
 from thalweg.ordering.pipeline import Filter, Pipeline
 from thalweg.ordering.types import Booleans, Integers
@@ -128,7 +128,7 @@ def returning(seed: int) -> list[Stretch]:
 
 def where_policy(seed: int, order: Sequence[int] | None = None, filters: int = FILTERS) -> Policy:
     """The policy that `tw.where` makes."""
-    return Watched(AGreedy(filters, order=order, prior=PRIOR, seed=seed), "glr")
+    return Watched(AGreedy(filters, order=order, prior=PRIOR, seed=seed), GLR.for_few_tuples())
 
 
 def where_pipeline(policy: Policy) -> Pipeline:
