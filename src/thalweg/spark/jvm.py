@@ -27,6 +27,14 @@ def java_method(jvm: Any, class_name: str, name: str) -> Any:  # noqa: ANN401 - 
     return known[full_name]
 
 
+def java_value(jvm: Any, class_name: str, name: str) -> Any:  # noqa: ANN401 - as above, and a constant
+    """A constant that a static method of a class without arguments gives."""
+    known, full_name = _found.setdefault(jvm, {}), f"{class_name}.{name}()"
+    if full_name not in known:
+        known[full_name] = java_method(jvm, class_name, name)()
+    return known[full_name]
+
+
 def active_jvm() -> Any:  # noqa: ANN401 - as above
     """The JVM of this program's classic session."""
     from pyspark import SparkContext

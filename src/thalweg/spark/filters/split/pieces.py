@@ -47,10 +47,18 @@ class Piece:
         client: Any = self.written  # a Column of Connect, of which the public types say nothing
         return client_sql(client._expr)  # noqa: SLF001 - no public way
 
+    @property
+    def truth_text(self) -> str | None:
+        """A condition that was written as text, with the cast by which analysis makes a truth value of it, if any."""
+        if not isinstance(self.written, str):
+            return None
+        is_cast = self.analysed is not None and self.analysed.tree.kind == "Cast"
+        return f"cast({self.written} AS boolean)" if is_cast else self.written
+
     def column(self, *, negated: bool = False) -> Column:
         """The condition, or its negation, as a Column."""
         if isinstance(self.written, str):
-            text = f"NOT ({self.written})" if negated else self.written
+            text = f"NOT ({self.truth_text})" if negated else str(self.truth_text)
             if self.analysed is None:
                 return expression(text)
             return self.analysed.analysis.once(("text", text), lambda: expression(text))
