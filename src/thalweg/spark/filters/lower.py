@@ -35,6 +35,7 @@ from thalweg.spark.filters.operators import (
 from thalweg.spark.filters.plan import FilterPlan, Stage
 from thalweg.spark.filters.worker.filter_pass import pass_of
 from thalweg.spark.filters.worker.spec import Answer, PassSpec, PolicySpec
+from thalweg.spark.jvm import active_jvm, keep_names_of_udfs
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -349,6 +350,10 @@ class JudgeMaker:
 def _udf(spec: PassSpec, predicates: int, *, once: bool) -> Callable[..., Column]:
     """The function that Spark calls with Arrow batches. Its name is what plans, and Spark's own page, show of it."""
     from pyspark.sql.pandas.functions import arrow_udf
+    from pyspark.sql.utils import is_remote
+
+    if not is_remote():
+        keep_names_of_udfs(active_jvm())
 
     def run(batches: Iterator[Any]) -> Iterator[pa.Array]:
         return pass_of(spec).run(batch if isinstance(batch, tuple) else (batch,) for batch in batches)

@@ -125,6 +125,7 @@ def test_the_name_of_a_column_that_stays_whole_is_its_sql_text(frame: DataFrame)
     share = f.udf(lambda k: 10 // k, "int")
     kept = tw.where(frame, (share("k") >= 2) & (share("k") >= 2))
     assert names(kept) == ["<lambda>(k) >= 2 AND <lambda>(k) >= 2"]
+    assert "stays in Spark as a whole: a part that may raise an error occurs twice" in str(tw.explain(kept))
 
 
 def test_null_and_texts_are_truth_values_as_in_spark(frame: DataFrame) -> None:

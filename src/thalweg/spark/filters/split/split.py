@@ -144,10 +144,20 @@ class _Splitter:
 
     def outermost(self, logic: Logic) -> Predicate:
         """The predicate of a whole condition, as it is written if it cannot be split."""
-        if not self._repeats(logic) and all(self._parts[id(part)].facts.is_truth for part in logic.parts):
+        reason = self._reason_to_stay_whole(logic)
+        if reason is None:
             return self.predicate(logic)
         whole, written = self._whole(logic), logic.condition.written
-        return replace(whole, name=written) if isinstance(written, str) and not logic.negated else whole
+        whole = replace(whole, name=written) if isinstance(written, str) and not logic.negated else whole
+        self.notes.append(f"{whole.name} stays in Spark as a whole: {reason}")
+        return whole
+
+    def _reason_to_stay_whole(self, logic: Logic) -> str | None:
+        if self._repeats(logic):
+            return "a part that may raise an error occurs twice, and Spark may simplify that"
+        if not all(self._parts[id(part)].facts.is_truth for part in logic.parts):
+            return "a part is no truth value by itself"
+        return None
 
     def _repeats(self, logic: Logic) -> bool:
         """Whether a part that may raise occurs twice, as in x AND NOT x: Spark simplifies it, and its error is gone."""
