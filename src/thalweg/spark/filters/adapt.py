@@ -42,7 +42,7 @@ SIDES = {  # of a join that drop a row before or after it alike
 FILTER = re.compile(r"^[\s:+\-|]*Filter (.*)", re.MULTILINE)
 SLOW = re.compile(
     r"\b(?:I?LIKE|RLIKE)\b|\bcast\([^()]*#[^()]* as (?:date|string|timestamp)|"
-    r"\b(?!(?:abs|cast|char|coalesce|date_add|date_sub|datediff|decimal|isnan|isnotnull|isnull|nullif|nvl2?|pmod|varchar)\()"
+    r"\b(?!(?:abs|cast|char|coalesce|date_add|date_sub|datediff|decimal|isnan|isnotnull|isnull|nullif|nvl2?|outer|pmod|varchar)\()"
     r"\w+\(",
     re.IGNORECASE,
 )
@@ -111,6 +111,8 @@ class _Adaptation:
         return self._filter([condition for condition in rest if condition not in plain], filtered)
 
     def _with_children(self, node: Any) -> Any:  # noqa: ANN401 - as above
+        if not self._contains(node, "FILTER", unless_known=True):
+            return node
         children = node.children()
         old = [children.apply(place) for place in range(children.size())]
         new = [self._plan(child) for child in old]
