@@ -8,6 +8,13 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
+# Classes, and static methods of them, that PySpark looks up anew for every UDF.
+OF_UDFS = {
+    "PythonUtils": ("getBroadcastThreshold", "toSeq"),
+    "SimplePythonFunction": (),
+    "org.apache.spark.sql.execution.python.UserDefinedPythonFunction": (),
+}
+
 _found: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()  # by py4j's view of a JVM: a program may start two
 
 
@@ -25,6 +32,26 @@ def java_method(jvm: Any, class_name: str, name: str) -> Any:  # noqa: ANN401 - 
     if full_name not in known:
         known[full_name] = getattr(java_class(jvm, class_name), name)
     return known[full_name]
+
+
+def java_value(jvm: Any, class_name: str, name: str) -> Any:  # noqa: ANN401 - as above, and a constant
+    """A constant that a static method of a class without arguments gives."""
+    known, full_name = _found.setdefault(jvm, {}), f"{class_name}.{name}()"
+    if full_name not in known:
+        known[full_name] = java_method(jvm, class_name, name)()
+    return known[full_name]
+
+
+def keep_names_of_udfs(jvm: Any) -> None:  # noqa: ANN401 - as above
+    """Let py4j's view of the JVM keep what PySpark looks up in it for every UDF."""
+    from py4j.java_gateway import JavaClass
+
+    for name, methods in OF_UDFS.items():
+        if name not in vars(jvm):
+            found = getattr(jvm, name)
+            if isinstance(found, JavaClass):  # else this version of Spark has it elsewhere
+                vars(found).update({method: getattr(found, method) for method in methods})
+                vars(jvm)[name] = found
 
 
 def active_jvm() -> Any:  # noqa: ANN401 - as above

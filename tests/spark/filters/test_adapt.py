@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.spark.filters.test_call_cost import counted
 
 import thalweg as tw
 from thalweg.spark.filters import sample, sample_worth
@@ -86,6 +87,16 @@ def test_conditions_in_spark_are_ordered_by_a_sample(
     assert rows(tw.adapt(numbers.where("s LIKE '%3' AND s RLIKE '1'"))) == rows(numbers.where("s RLIKE '1.*3$|^13$'"))
 
 
+def test_cheap_conditions_come_first_where_a_job_is_long_enough(spark: SparkSession) -> None:
+    condition = "s RLIKE '(u|[0-9])+' AND s LIKE '%7' AND a > 3"
+    columns = ("id % 10 AS a", "cast(id AS string) AS s")
+    small, large = spark.range(10).selectExpr(*columns), spark.range(20_000_000).selectExpr(*columns)
+    (explained,) = wheres(tw.adapt(large.where(condition)))
+    assert explained["order"][0] == "a > 3"
+    for written in (small.where(condition), large.where(f"{condition} AND 10 / a > 1")):
+        assert tw.adapt(written) is written  # the job is short; to catch errors would take time
+
+
 def test_filters_on_top_of_one_another_are_one(numbers: DataFrame) -> None:
     written = numbers.where("even(id)").where("half(a) > 1").where("s RLIKE '1'")
     adapted = tw.adapt(written)
@@ -93,6 +104,24 @@ def test_filters_on_top_of_one_another_are_one(numbers: DataFrame) -> None:
     assert explained["as_written"] == ["even(id)", "half(a) > 1", "RLIKE(s, '1')"]
     assert rows(adapted) == rows(written)
     assert tw.adapt(adapted) is adapted
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT x.a, count(*) FROM numbers x JOIN numbers y ON x.id = y.a WHERE x.a > 3 AND y.s LIKE '1%' GROUP BY 1",
+        "SELECT id FROM numbers WHERE a > 3 AND (id < 5 OR id > 9) AND s IN ('1', '2') AND id IS NOT NULL",
+    ],
+)
+@pytest.mark.usefixtures("numbers")
+def test_a_plan_without_a_choice_is_left_alone_after_few_questions(
+    spark: SparkSession, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tw.adapt(spark.sql(query))  # classes of the JVM are looked up once
+    written = spark.sql(query)
+    with counted(spark, monkeypatch) as commands:
+        assert tw.adapt(written) is written
+    assert len(commands) <= 8, "\n".join(commands)
 
 
 def test_a_cache_is_used_as_it_is(numbers: DataFrame) -> None:

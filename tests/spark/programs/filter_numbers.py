@@ -5,9 +5,12 @@ A program of its own, because a process has one kind of Spark session: the tests
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import sys
 import tempfile
+import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -86,6 +89,38 @@ def adapted(numbers: DataFrame) -> bool:
     )
 
 
+def enabled(numbers: DataFrame) -> bool:
+    """Plain `where` and `filter`, on top of one another, of a session that is enabled."""
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import functions as f
+
+    is_even = f.udf(lambda number: number % 2 == 0, "boolean")
+
+    def program() -> DataFrame:
+        return numbers.where(is_even("id")).filter(numbers.s.rlike("6") & (numbers.a > 50)).select("id")
+
+    tw.enable(numbers.sparkSession)
+    found = program()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with contextlib.suppress(AnalysisException):
+            numbers.where("missing > 1").count()  # Spark's own error, and nothing else
+    tw.disable(numbers.sparkSession)
+    plain = program()
+    (explained,) = tw.explain(found).to_dict()["wheres"]
+    return (
+        sorted(line["runs_in"] for line in explained["predicates"]) == ["Python", "Spark", "Spark"]
+        and "thalweg" not in plan_of(plain)
+        and ids(found) == ids(plain)
+    )
+
+
+def plan_of(frame: DataFrame) -> str:
+    with contextlib.redirect_stdout(io.StringIO()) as text:
+        frame.explain()
+    return text.getvalue()
+
+
 def main(master: str) -> None:
     spark = session(master)
     numbers = spark.range(0, 4000, numPartitions=4).selectExpr("id", "id % 100 as a", "cast(id as string) as s")
@@ -109,6 +144,7 @@ def main(master: str) -> None:
     about["cast"] = ids(tw.where(numbers, "cast(concat(s, if(a = 5, 'x', '')) as int) > 3990", "a <> 5"))
     about["split"] = written_as_people_do(numbers)
     about["adapted"] = adapted(numbers)
+    about["enabled"] = enabled(numbers)
     with tempfile.TemporaryDirectory() as folder:
         numbers.write.parquet(f"{folder}/in")
         stream = spark.readStream.schema(numbers.schema).parquet(f"{folder}/in")

@@ -12,12 +12,14 @@ import random
 import re
 import sys
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from functools import reduce
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import thalweg as tw
 
@@ -28,7 +30,7 @@ Tree = Any  # the text of a part, or a connective with the list of its operands
 
 TRUE, FALSE, NULL, ERROR = "true", "false", "NULL", "error"
 IN, OUT = "kept", "not kept"  # of a row, besides ERROR
-SCHEMA = "id long, a boolean, b boolean, k int, s string"
+SCHEMA = "id long, a boolean, b boolean, k int, s string, p struct<x: int, y: string>, m map<string, int>, t timestamp"
 
 
 class ConditionRow(NamedTuple):
@@ -39,13 +41,29 @@ class ConditionRow(NamedTuple):
     b: bool | None
     k: int | None
     s: str | None
+    p: tuple[int, str | None] | None
+    m: dict[str, int] | None
+    t: datetime | None
 
 
 TRUTHS, WORDS = (True, False, None), ("1", "13", "x", None, "77")
-ROWS = [
-    ConditionRow(row, TRUTHS[row % 9 // 3], TRUTHS[row % 3], (row % 4 or None) if row < 20 else row % 5, WORDS[row % 5])
-    for row in range(40)
-]
+NIGHT = datetime(2024, 3, 31, 1, 30)  # noqa: DTZ001 - a local time; clocks are put forward in this night
+
+
+def row_of(row: int) -> ConditionRow:
+    return ConditionRow(
+        id=row,
+        a=TRUTHS[row % 9 // 3],
+        b=TRUTHS[row % 3],
+        k=(row % 4 or None) if row < 20 else row % 5,
+        s=WORDS[row % 5],
+        p=None if row % 7 == 6 else (row % 4, WORDS[row % 5]),
+        m=None if row % 6 == 5 else {"k": row % 3} if row % 2 else {},
+        t=None if row % 8 == 7 else NIGHT + timedelta(hours=row),
+    )
+
+
+ROWS = list(map(row_of, range(40)))
 
 # The parts, and the value of each on a row: it raises where Spark raises.
 NATIVE: dict[str, Callable[[ConditionRow], bool | None]] = {
@@ -59,6 +77,7 @@ NATIVE: dict[str, Callable[[ConditionRow], bool | None]] = {
     "10 / k > 4": lambda row: None if row.k is None else 10 / row.k > 4,
     "cast(s AS int) > 5": lambda row: None if row.s is None else int(row.s) > 5,
     "rand() >= 0": lambda _row: True,
+    "NULL": lambda _row: None,
 }
 UDFS: dict[str, Callable[[ConditionRow], bool | None]] = {
     "odd(k)": lambda row: None if row.k is None else row.k % 2 == 1,
@@ -67,7 +86,22 @@ UDFS: dict[str, Callable[[ConditionRow], bool | None]] = {
     "share(k) >= 2": lambda row: None if row.k is None else 10 // row.k >= 2,
     "word(s) <> '1'": lambda row: None if row.s is None else row.s != "1",
     "same(s) = 'x'": lambda row: None if row.s is None else row.s == "x",
+    "both(k, s)": lambda row: row.k is not None and row.k > 1 and row.s != "x",
+    "pair(k, s)": lambda row: _sql_and(None if row.k is None else row.k > 1, None if row.s is None else row.s > "13"),
+    "field(p)": lambda row: None if row.p is None else row.p[0] > 1,
+    "entry(m)": lambda row: None if row.m is None else row.m.get("k") == 1,
+    "late(t)": lambda row: None if row.t is None else row.t.hour >= 12,
+    "upto(k, most => 2)": lambda row: None if row.k is None else row.k <= 2,
+    "noisy(k)": lambda row: row.k is not None,
+    "CASE WHEN odd(k) THEN a ELSE b END": lambda row: row.a if row.k is not None and row.k % 2 == 1 else row.b,
+    "word(s) IN ('1', NULL)": lambda row: True if row.s == "1" else None,
 }
+
+
+def _sql_and(*operands: bool | None) -> bool | None:
+    return False if False in operands else None if None in operands else True
+
+
 VALUES = NATIVE | UDFS
 # In a disjunction with a UDF a worker is told where a condition in Spark raises; it raises an error of its own.
 TOLD = "Spark could not evaluate the expression on this row"
@@ -96,6 +130,14 @@ def made_udfs() -> dict[str, Any]:
     def same(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         yield from batches
 
+    def both(batches: Iterator[tuple[pd.Series, pd.Series]]) -> Iterator[pd.Series]:
+        for k, s in batches:
+            yield (k > 1) & (s != "x")
+
+    def pair(batches: Iterator[tuple[pa.Array, pa.Array]]) -> Iterator[pa.Array]:
+        for k, s in batches:
+            yield pc.and_kleene(pc.greater(k, 1), pc.greater(s, "13"))
+
     f: Any = functions
     return {
         "odd": f.udf(lambda k: None if k is None else k % 2 == 1, BooleanType(), useArrow=False),
@@ -104,6 +146,13 @@ def made_udfs() -> dict[str, Any]:
         "share": f.udf(lambda k: None if k is None else 10 // k, IntegerType(), useArrow=True),
         "word": f.arrow_udf(word, StringType()),
         "same": f.arrow_udf(same, StringType()),
+        "both": f.pandas_udf(both, BooleanType()),
+        "pair": f.arrow_udf(pair, BooleanType()),
+        "field": f.udf(lambda p: None if p is None else p.x > 1 and p["y"] == p.y, BooleanType(), useArrow=False),
+        "entry": f.udf(lambda m: None if m is None else m.get("k") == 1, BooleanType(), useArrow=True),
+        "late": f.udf(lambda t: None if t is None else not t.tzinfo and t.hour >= 12, BooleanType(), useArrow=False),
+        "upto": f.udf(lambda k, most=9: None if k is None else k <= most, BooleanType(), useArrow=True),
+        "noisy": f.udf(lambda k: k is not None, BooleanType()).asNondeterministic(),
     }
 
 
@@ -125,10 +174,16 @@ def column_of(tree: Tree, udfs: dict[str, Any]) -> Column:
         columns = [column_of(operand, udfs) for operand in operands]
         joined = {"and": operator.and_, "or": operator.or_}
         return ~columns[0] if connective == "not" else reduce(joined[connective], columns)
-    call = re.fullmatch(r"(\w+)\((\w)\)(.*)", tree)
+    if tree.startswith("CASE"):
+        return f.when(udfs["odd"]("k"), f.col("a")).otherwise(f.col("b"))
+    call = re.fullmatch(r"(\w+)\((\w)(, \w)?(, most => 2)?\)(.*)", tree)
     if tree not in UDFS or call is None:
         return f.expr(tree)
-    value, comparison = udfs[call[1]](call[2]), call[3].split()
+    arguments = [call[2], *([call[3].strip(", ")] if call[3] else [])]
+    value = udfs[call[1]](*arguments, **({"most": f.lit(2)} if call[4] else {}))
+    comparison = call[5].split()
+    if comparison and comparison[0] == "IN":
+        return value.isin("1", None)  # type: ignore[no-any-return]
     if not comparison:
         return value  # type: ignore[no-any-return]
     sign = {">": operator.gt, "<": operator.lt, ">=": operator.ge, "<>": operator.ne, "=": operator.eq}[comparison[0]]
@@ -244,13 +299,16 @@ def main(count: int, seed: int) -> None:
 
     spark = SparkSession.builder.remote("local[2]").config("spark.sql.shuffle.partitions", 2).getOrCreate()
     frame, udfs = spark.createDataFrame(ROWS, SCHEMA).coalesce(1), made_udfs()
+    for name, udf in udfs.items():
+        spark.udf.register(name, udf)
     random_numbers = random.Random(seed)  # noqa: S311 - no secret
     found: list[str] = []
     while count:
         tree = random_tree(random_numbers, random_numbers.randint(2, 6))
         if repeats_an_error(tree):
             continue
-        found += differences(tree, frame, column_of(tree, udfs))
+        as_text = random_numbers.random() < 0.25
+        found += differences(tree, frame, text_of(tree) if as_text else column_of(tree, udfs))
         count -= 1
     print(json.dumps(found))  # noqa: T201 - what the test reads
     spark.stop()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from thalweg_lab.benches import adoption
-from thalweg_lab.benches.adoption import small_calls, tpch_queries
+from thalweg_lab.benches.adoption import enabled_example, small_calls, tpch_queries
 from thalweg_lab.tpch import PACKAGES
 
 if TYPE_CHECKING:
@@ -21,6 +21,11 @@ def test_scenario_measures_all_its_targets(spark: SparkSession, scenario: str) -
     results = module.measure(spark, lambda _done, _total: None, rows=2_000, rounds=1)
     assert [result.target for result in results] == [">= 4", ">= 0.95", "0.95 to 1.05"]
     assert {result.scenario for result in results} == {scenario}
+
+
+def test_the_example_in_plain_spark_is_measured_enabled_and_as_it_is(spark: SparkSession) -> None:
+    results = enabled_example.measure(spark, lambda _done, _total: None, rows=2_000, rounds=1)
+    assert [result.target for result in results] == ["<= 1.1", "0.95 to 1.05"]
 
 
 def test_queries_of_tpc_h_are_measured_one_by_one_and_together(spark: SparkSession) -> None:

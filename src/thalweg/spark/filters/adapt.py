@@ -8,6 +8,7 @@ as expected.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Sequence
 from functools import reduce
@@ -19,10 +20,10 @@ from thalweg.spark.filters.frames import is_streaming, schema_of
 from thalweg.spark.filters.harmless import Node
 from thalweg.spark.filters.lower import lower
 from thalweg.spark.filters.query import FilterOptions, ask
-from thalweg.spark.filters.sample_worth import WORTH_ORDERING
+from thalweg.spark.filters.sample_worth import WORTH_ORDERING, pays_unsampled
 from thalweg.spark.filters.trees import is_cheap, runs_python, tree_of
 from thalweg.spark.filters.where import check_frame, look, record
-from thalweg.spark.jvm import java_class
+from thalweg.spark.jvm import java_class, java_value
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,6 +38,15 @@ SIDES = {  # of a join that drop a row before or after it alike
     "LEFT ANTI": (LEFT,),
     "RIGHT OUTER": (RIGHT,),
 }
+# Filters in the text of a plan, and calls of functions in them that may take time; a few too many do no harm.
+FILTER = re.compile(r"^[\s:+\-|]*Filter (.*)", re.MULTILINE)
+SLOW = re.compile(
+    r"\b(?:I?LIKE|RLIKE)\b|\bcast\([^()]*#[^()]* as (?:date|string|timestamp)|"
+    r"\b(?!(?:abs|cast|char|coalesce|date_add|date_sub|datediff|decimal|isnan|isnotnull|isnull|nullif|nvl2?|outer|pmod|varchar)\()"
+    r"\w+\(",
+    re.IGNORECASE,
+)
+BLOCKING = ("JOIN", "AGGREGATE", "SORT", "WINDOW")  # steps below a filter of which no sample is taken
 
 
 def adapt(frame: DataFrame) -> DataFrame:
@@ -67,15 +77,20 @@ class _Adaptation:
         self._frame = frame
         self._spark = frame.sparkSession
         self._jvm = self._spark._jvm  # noqa: SLF001 - no public way
+        self._runs_python = True  # whether a UDF is in the plan, as far as is known
         self._is_adaptive = False  # whether a filter has become adaptive
 
     def run(self) -> DataFrame:
         """The DataFrame with the plan that is adaptive; the same object if nothing changes."""
+        written: DataFrame = self._frame
         execution = self._frame._jdf.queryExecution()  # noqa: SLF001 - no public way
         # With caches in place of the plans that fill them: a filter in there has run, or is to run once for all.
         plan = execution.analyzed() if is_streaming(self._frame) else execution.withCachedData()
+        self._runs_python = self._contains(plan, "PYTHON_UDF", unless_known=True)
+        if not self._runs_python and not _may_take_time(plan.toString()):
+            return written  # most queries: to look at their plans step by step would take longer than all else
         adapted = self._plan(plan)
-        return self._frame_of(adapted) if self._is_adaptive else self._frame
+        return self._frame_of(adapted) if self._is_adaptive else written
 
     def _plan(self, node: Any) -> Any:  # noqa: ANN401 - logical plans of the JVM
         """A plan whose filters are adaptive; the very same object if nothing changes."""
@@ -96,6 +111,8 @@ class _Adaptation:
         return self._filter([condition for condition in rest if condition not in plain], filtered)
 
     def _with_children(self, node: Any) -> Any:  # noqa: ANN401 - as above
+        if not self._contains(node, "FILTER", unless_known=True):
+            return node
         children = node.children()
         old = [children.apply(place) for place in range(children.size())]
         new = [self._plan(child) for child in old]
@@ -128,6 +145,9 @@ class _Adaptation:
     def _filtered(self, conditions: Sequence[Any], child: Any) -> Any:  # noqa: ANN401 - as above
         """The adaptive plan of conditions on a plan; None where there is nothing to gain."""
         condition = self._conjunction(conditions)
+        in_python = self._runs_python and self._contains(condition, "PYTHON_UDF", unless_known=True)
+        if not in_python and any(self._contains(child, step, unless_known=False) for step in BLOCKING):
+            return None
         if not _has_choice(tree_of(condition.toJSON())):
             return None
         frame = self._frame_of(child)
@@ -136,12 +156,21 @@ class _Adaptation:
         if len(query.predicates) < 2:  # noqa: PLR2004 - a single predicate has no order
             return None
         evidence, notes = look(query, frame)
-        if evidence is None and not query.runs_in_python:
+        if evidence is None and not query.runs_in_python and not pays_unsampled(query, frame):
             return None
         self._is_adaptive = True
         run = record(query, evidence, notes)
         lowered: Any = lower(query, run.plan, frame)
         return lowered._jdf.queryExecution().analyzed()  # noqa: SLF001 - no public way
+
+    def _contains(self, node: Any, pattern: str, *, unless_known: bool) -> bool:  # noqa: ANN401 - objects of the JVM
+        """Whether a plan or an expression has a step or an expression of a kind in it."""
+        from py4j.protocol import Py4JError
+
+        try:
+            return bool(node.containsPattern(java_value(self._jvm, f"{CATALYST}.trees.TreePattern", pattern)))
+        except (Py4JError, TypeError):  # a version of Spark without this kind
+            return unless_known
 
     def _conjuncts(self, condition: Any) -> list[Any]:  # noqa: ANN401 - expressions of the JVM
         if condition.nodeName() != "And":
@@ -162,6 +191,17 @@ class _Adaptation:
 
         dataset = java_class(self._jvm, "org.apache.spark.sql.classic.Dataset")
         return DataFrame(dataset.ofRows(self._spark._jsparkSession, plan), self._spark)  # noqa: SLF001 - no public way
+
+
+def _may_take_time(plan_text: str) -> bool:
+    r"""Whether the filters of a plan have several conditions that may take time, as far as its text tells.
+
+    >>> _may_take_time("Filter ((a#1 > cast(5 as decimal(9,2))) AND b#2 LIKE x%)\n+- Range (0, 9)")
+    False
+    >>> _may_take_time("Project [a#1]\n+- Filter (length(b#2) > 3)\n   +- Filter RLIKE(b#2, x)\n      +- Range (0, 9)")
+    True
+    """
+    return sum(len(SLOW.findall(condition)) for condition in FILTER.findall(plan_text)) >= WORTH_ORDERING
 
 
 def _has_choice(tree: Node) -> bool:

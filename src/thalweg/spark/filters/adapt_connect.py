@@ -13,8 +13,10 @@ from copy import copy
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from thalweg.spark.filters.frames import schema_of
 from thalweg.spark.filters.lower import lower
 from thalweg.spark.filters.query import FilterOptions, ask
+from thalweg.spark.filters.sample_worth import pays_unsampled
 from thalweg.spark.filters.where import look, record
 
 if TYPE_CHECKING:
@@ -25,6 +27,12 @@ OURS = ("thalweg:", "thalweg_")  # in the text of a condition that Thalweg has m
 
 def adapt_relations(frame: Any) -> DataFrame:  # noqa: ANN401 - a DataFrame of Connect
     """The DataFrame with adaptive filters; the same object if nothing changes."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        schema_of(frame)
+    except AnalysisException:  # Spark will say so when the DataFrame runs
+        return frame  # type: ignore[no-any-return]
     adaptation = _Relations(frame.sparkSession)
     adapted = adaptation.relation(frame._plan)  # noqa: SLF001 - no public way
     return adaptation.frame_of(adapted) if adapted is not frame._plan else frame  # type: ignore[no-any-return]  # noqa: SLF001
@@ -83,7 +91,7 @@ class _Relations:
         if len(query.predicates) < 2:  # noqa: PLR2004 - a single predicate has no order
             return None
         evidence, notes = look(query, frame)
-        if evidence is None and not query.runs_in_python:
+        if evidence is None and not query.runs_in_python and not pays_unsampled(query, frame):
             return None
         run = record(query, evidence, notes)
         lowered: Any = lower(query, run.plan, frame)

@@ -19,11 +19,13 @@ from thalweg.spark.jvm import java_class, java_method
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructField
 
 ATTRIBUTE = re.compile(r"(.*)#(\d+)L?(-T\d+ms)?", re.DOTALL)  # as Spark writes it: name, number, type, watermark
+CATALYST = "org.apache.spark.sql.catalyst"
 ERROR_LOGGER = "SQLQueryContextLogger"  # PySpark's
 SEPARATOR = "\0"  # occurs in no name
-RESULT_ID = re.compile(r'"resultId":\{[^{}]*\},?')  # of a call of a Python UDF: another in every call
+RESULT_ID = re.compile(r"(?<=\))#\d+L?")  # of a call of a Python UDF: another in every call
 MOST_ANALYSES = 200  # that are remembered
 
 Found = TypeVar("Found")
@@ -41,6 +43,7 @@ class Facts:
     deterministic: bool
     columns: tuple[str, ...] | None = None  # the top-level columns that it reads; None where names cannot tell them
     not_null: tuple[str, ...] = ()  # columns that are not NULL where it is true; told of conditions that may raise
+    is_truth: bool = True  # False for a text or a bare NULL, of which AND and OR make a truth value, and nothing else
 
     @classmethod
     def of_group(cls, members: Sequence[Facts]) -> Facts:
@@ -136,12 +139,16 @@ def facts_of(frame: DataFrame, conditions: Sequence[Column]) -> list[Facts]:
         return [condition.facts for condition in analyse(frame, conditions)]
     from thalweg.spark.filters.connect import is_simple_test, may_be_random
 
-    _ = frame.where(all_of(conditions)).schema  # analyse the conditions now
-    simple = [is_simple_test(frame, condition) for condition in conditions]
-    return [
-        Facts(safe=is_simple, cheap=is_simple, deterministic=not may_be_random(condition), columns=None)
-        for is_simple, condition in zip(simple, conditions, strict=True)
-    ]
+    fields = frame.where(all_of(conditions)).select(*conditions).schema.fields  # all are analysed now
+    found = []
+    for condition, each in zip(conditions, fields, strict=True):
+        simple, stays, is_truth = is_simple_test(frame, condition), not may_be_random(condition), _is_truth(each)
+        found.append(Facts(safe=simple, cheap=simple, deterministic=stays, columns=None, is_truth=is_truth))
+    return found
+
+
+def _is_truth(column: StructField) -> bool:
+    return column.dataType.typeName() == "boolean"
 
 
 def analyse(frame: DataFrame, conditions: Sequence[Column]) -> list[AnalysedCondition]:
@@ -157,6 +164,62 @@ def analyse(frame: DataFrame, conditions: Sequence[Column]) -> list[AnalysedCond
     return [AnalysedCondition(tree, analysis) for tree in _operands(analysis.tree, len(conditions))]
 
 
+def refiltered(
+    analysis: CatalystAnalysis,
+    frame: Any,  # noqa: ANN401 - a classic DataFrame
+    question: Hashable,
+    tag: str,
+    lowered: Callable[[], DataFrame],
+) -> DataFrame:
+    """The DataFrame that `lowered` makes of analysed conditions: a filter of conditions, with a tag behind them.
+
+    The conditions of such a filter are remembered with the analysis: the next filter of the same kind is made of them
+    without another analysis by Spark, which takes longer than all else of a call.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
+
+    made: list[DataFrame] = []
+
+    def condition() -> Any:  # noqa: ANN401 - an expression of the JVM
+        made.append(lowered())
+        return _condition_below(made[0], frame)
+
+    spark, jvm = frame.sparkSession, frame.sparkSession._jvm  # noqa: SLF001 - no public way
+    try:
+        found = analysis.once(("filter", question), condition)
+        if made or found is None:
+            return made[0] if made else lowered()
+        text = java_method(jvm, "org.apache.spark.unsafe.types.UTF8String", "fromString")(tag)
+        kind = java_method(jvm, "org.apache.spark.sql.types.DataTypes", "StringType")  # a constant
+        literal = java_class(jvm, f"{CATALYST}.expressions.Literal")(text, kind)
+        is_tagged = java_class(jvm, f"{CATALYST}.expressions.IsNotNull")(literal)
+        both = java_class(jvm, f"{CATALYST}.expressions.And")(found, is_tagged)
+        plan = java_class(jvm, f"{CATALYST}.plans.logical.Filter")(both, _plan(frame))
+        plan.setAnalyzed()
+        rows = java_method(jvm, "org.apache.spark.sql.classic.Dataset", "ofRows")(spark._jsparkSession, plan)  # noqa: SLF001
+    except (Py4JError, TypeError):
+        return made[0] if made else lowered()
+    return ClassicFrame(rows, spark)
+
+
+def _condition_below(made: Any, frame: Any) -> Any:  # noqa: ANN401 - DataFrames, an expression of the JVM
+    """What a filter on a DataFrame tests besides its tag; None where Spark has changed more than the filter."""
+    from py4j.protocol import Py4JError
+
+    plan = made._jdf.queryExecution().analyzed()  # noqa: SLF001 - no public way
+    try:
+        is_plain = plan.nodeName() == "Filter" and plan.child().fastEquals(_plan(frame))
+        return plan.condition().left() if is_plain and plan.condition().nodeName() == "And" else None
+    except Py4JError:
+        return None
+
+
+@once_a_frame
+def _plan(frame: Any) -> Any:  # noqa: ANN401 - a classic DataFrame, a logical plan of the JVM
+    return frame._jdf.logicalPlan()  # noqa: SLF001 - no public way
+
+
 def _remembered(frame: DataFrame, root: Any) -> CatalystAnalysis:  # noqa: ANN401 - an expression of the JVM
     """The analysis of the same conditions on the same columns with the same settings, if there was one; or a new one.
 
@@ -164,10 +227,11 @@ def _remembered(frame: DataFrame, root: Any) -> CatalystAnalysis:  # noqa: ANN40
     text of both, which tells their order.
     """
     spark: Any = frame.sparkSession
-    text, output = root.toJSON(), _output(frame)
-    key = (RESULT_ID.sub("", text), output, spark.conf._jconf.getAll().toString())  # noqa: SLF001 - in two calls
+    output = _output(frame)
+    key = (RESULT_ID.sub("", root.toString()), output, spark.conf._jconf.getAll().toString())  # noqa: SLF001 - in two calls
     found = _analyses.get(key)
     if found is None or not found.catalyst.root.semanticEquals(root):
+        text = root.toJSON()  # it takes longer than all else of a call
         catalyst = Catalyst(spark._jvm, root, counts_alike='"plan":' not in text)  # noqa: SLF001 - no public way
         found = CatalystAnalysis(catalyst, tree_of(text), *_names_of_columns(output, spark))
         _analyses[key] = found
@@ -192,7 +256,7 @@ class Catalyst:
         return found if found is not None and found.getClass().getSimpleName() == node.kind else None
 
     def _class(self, name: str) -> Any:  # noqa: ANN401 - a class of the JVM
-        return java_class(self.jvm, f"org.apache.spark.sql.catalyst.{name}")
+        return java_class(self.jvm, f"{CATALYST}.{name}")
 
     def property_of(self, node: Node, name: str) -> str | None:
         """The text of a property that the tree leaves out."""

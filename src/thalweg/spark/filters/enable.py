@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sys
 import threading
-import warnings
 import weakref
 from collections.abc import Callable
 from functools import wraps
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from thalweg.spark.filters.adapt import adapt
@@ -30,24 +30,24 @@ _replaced: list[tuple[type, str, Any]] = []  # classes, names of methods, and th
 def enable(spark: SparkSession) -> None:
     """Make the filters of a session adaptive: ``df.where``, ``df.filter`` and ``spark.sql``, as `tw.adapt` does.
 
-    No line of the program changes. `tw.disable` ends it; DataFrames that were made in between stay adaptive.
+    No line of the program changes. `tw.disable` ends it; DataFrames that were made in between stay adaptive. With Spark
+    Connect filters in the text of ``spark.sql`` stay as they are.
 
     Examples
     --------
     >>> enable(spark)  # doctest: +SKIP
     """
-    from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
     from pyspark.sql.session import SparkSession as ClassicSession
 
-    if not hasattr(spark, "_jsparkSession"):
-        warnings.warn("tw.enable needs a classic session: with Spark Connect write tw.where(df, ...)", stacklevel=2)
-        return
+    is_classic = hasattr(spark, "_jsparkSession")
+    frame = import_module(f"pyspark.sql.{'classic' if is_classic else 'connect'}.dataframe").DataFrame
     with _lock:
         _sessions.add(spark)
-        if not _replaced:
+        if not any(kind is frame for kind, _, _ in _replaced):
             for name in FRAME_METHODS:
-                _replace(ClassicFrame, name, _filtering)
-            _replace(ClassicSession, "sql", _querying)
+                _replace(frame, name, _filtering)
+            if is_classic:
+                _replace(ClassicSession, "sql", _querying)
 
 
 def disable(spark: SparkSession) -> None:
@@ -76,7 +76,7 @@ def _filtering(method: Any) -> Any:  # noqa: ANN401 - a method of a DataFrame
         if not _is_meant(frame.sparkSession):
             return method(frame, condition)  # type: ignore[no-any-return]
         # A filter on a filter: both are adapted together, from the DataFrame as it was written.
-        return _adapted(method(getattr(frame, ORIGINAL, frame), condition))
+        return _adapted(method(vars(frame).get(ORIGINAL, frame), condition))
 
     return filtered
 

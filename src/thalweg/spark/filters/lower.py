@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from thalweg.spark.filters.branching import branched
+from thalweg.spark.filters.catalyst import refiltered
 from thalweg.spark.filters.choose import runs_strictly
 from thalweg.spark.filters.conditions import SparkCondition
 from thalweg.spark.filters.forms import ConditionForm, LookupJoin, Place, PythonForm
@@ -34,6 +35,7 @@ from thalweg.spark.filters.operators import (
 from thalweg.spark.filters.plan import FilterPlan, Stage
 from thalweg.spark.filters.worker.filter_pass import pass_of
 from thalweg.spark.filters.worker.spec import Answer, PassSpec, PolicySpec
+from thalweg.spark.jvm import active_jvm, keep_names_of_udfs
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from thalweg.spark.filters.query import FilterQuery
     from thalweg.spark.filters.worker.judges import Judge
 
+TAG = "thalweg:"  # before the key of a run
 PREFIX = "__thalweg_"  # of columns that exist only within a plan
 NO_REASON = "~"  # behind all reasons, which begin with the predicate's number
 NUMBER_LETTERS = 4  # of a reason: the number and a space
@@ -49,7 +52,15 @@ NUMBER_LETTERS = 4  # of a reason: the number and a space
 
 def lower(query: FilterQuery, plan: FilterPlan, frame: DataFrame) -> DataFrame:
     """The rows of a DataFrame that all predicates keep."""
-    return _Lowering(query, plan, frame).run()
+
+    def lowered() -> DataFrame:
+        return _Lowering(query, plan, frame).run()
+
+    is_one_filter = [stage.place for stage in plan.stages] == [Place.SPARK] and not plan.branchings
+    if query.analysis is None or not is_one_filter:
+        return lowered()
+    same = (plan.order, tuple(sorted(plan.member_orders.items())), query.on_error)
+    return refiltered(query.analysis, frame, same, f"{TAG}{query.key}", lowered)
 
 
 def lower_to_column(query: FilterQuery, plan: FilterPlan) -> Column:
@@ -66,6 +77,7 @@ class _Lowering:
         self._plan = plan
         self._frame = frame
         self._is_tagged = False
+        self._waiting: list[Column] = []  # conditions that one filter is to have
         self._guard: Column | None = None  # whether earlier stages kept the row, where Spark would not wait for them
         self._reasons: list[str] = []  # columns that say why a Python predicate failed
         self._scratch: list[str] = []  # columns to drop at the end
@@ -87,16 +99,24 @@ class _Lowering:
                 self._note_in_python(stage)
             stages = rest
         self._check()
-        return self._bring(self._frame.drop(*self._scratch) if self._scratch else self._frame)
+        frame = self._filtered()
+        return self._bring(frame.drop(*self._scratch) if self._scratch else frame)
 
     # ------------------------------------------------------------------------------------------- stages
 
     def _filter(self, condition: Column) -> None:
-        """Keep the rows for which a condition is true; the first filter also says which run it belongs to."""
-        if self._guard is not None:
-            condition = when(self._guard, condition, never())
-        self._frame = self._frame.where(condition if self._is_tagged else both(condition, tag(self._query.key)))
-        self._is_tagged = True
+        """Keep the rows for which a condition is true."""
+        self._waiting.append(condition if self._guard is None else when(self._guard, condition, never()))
+        if self._query.policy.options["pinned"]:  # Spark takes what is deterministic in a filter ahead of what is not
+            self._filtered()
+
+    def _filtered(self) -> DataFrame:
+        """The DataFrame after the filters so far; the first filter also says which run it belongs to."""
+        if self._waiting:
+            tags = [] if self._is_tagged else [tag(self._query.key)]
+            self._frame = self._frame.where(all_of([*self._waiting, *tags]))
+            self._is_tagged, self._waiting = True, []
+        return self._frame
 
     def _conditions(self, stage: Stage) -> Column:
         """The conditions of a stage; conditions that have branches come last."""
@@ -130,17 +150,18 @@ class _Lowering:
         if nothing_waits or (rest and rest[0].place is Place.JOIN):  # the last join speaks for the joins before it
             if lookup.negate:
                 self._filter(known)
-            self._frame = self._frame.join(keys, _same(lookup, names), "left_anti" if lookup.negate else "left_semi")
+            how = "left_anti" if lookup.negate else "left_semi"
+            self._frame = self._filtered().join(keys, _same(lookup, names), how)
             return
         self._scratch += [*names, found_column]
         found = column_named(found_column)
         if lookup.negate:
-            self._frame = self._frame.join(keys, _same(lookup, names), "left")
+            self._frame = self._filtered().join(keys, _same(lookup, names), "left")
             self._guard = None
             self._filter(both(known, is_null(found)))
             self._guard = both(known, is_null(found))
         else:
-            self._frame = self._frame.join(keys, _same(lookup, names), "inner")
+            self._frame = self._filtered().join(keys, _same(lookup, names), "inner")
             self._guard = found
 
     def _filter_in_python(self, stage: Stage, rest: Sequence[Stage]) -> None:
@@ -170,7 +191,7 @@ class _Lowering:
         reason = python_column(self._query, self._plan, stage, Answer.KEEP_OR_REASON, self._guard, once=True)
         if self._guard is not None:
             reason = f.when(self._guard, reason)
-        self._frame = self._frame.withColumn(name, reason)
+        self._frame = self._filtered().withColumn(name, reason)
         self._is_tagged = True
         self._guard = None
         self._filter(is_not_null(column_named(name)))
@@ -182,7 +203,7 @@ class _Lowering:
         """Raise the errors that have waited, for rows that no predicate has rejected."""
         if self._unchecked or self._reasons:
             self._filter(self._raised(list(map(column_named, self._reasons))))
-        elif not self._is_tagged:
+        elif not self._is_tagged and not self._waiting:
             self._frame = self._frame.where(tag(self._query.key))
 
     def _bring(self, frame: DataFrame) -> DataFrame:
@@ -247,7 +268,7 @@ def tag(key: str) -> Column:
 
     Where Python comes first, the function's name tells.
     """
-    return expression(f"'thalweg:{key}' is not null")
+    return expression(f"'{TAG}{key}' is not null")
 
 
 def python_column(
@@ -329,6 +350,10 @@ class JudgeMaker:
 def _udf(spec: PassSpec, predicates: int, *, once: bool) -> Callable[..., Column]:
     """The function that Spark calls with Arrow batches. Its name is what plans, and Spark's own page, show of it."""
     from pyspark.sql.pandas.functions import arrow_udf
+    from pyspark.sql.utils import is_remote
+
+    if not is_remote():
+        keep_names_of_udfs(active_jvm())
 
     def run(batches: Iterator[Any]) -> Iterator[pa.Array]:
         return pass_of(spec).run(batch if isinstance(batch, tuple) else (batch,) for batch in batches)

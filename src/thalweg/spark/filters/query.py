@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
 
+    from thalweg.spark.filters.catalyst import CatalystAnalysis
+
 OnError = Literal["raise", "drop", "quarantine"]
 
 PRIOR = 1.0  # tuple that each predicate is thought to drop besides the profile's, see decision 0029
@@ -79,6 +81,7 @@ class FilterQuery:
     folder: StateFolder
     routes: Routes | None  # the columns that may tell classes of rows apart
     notes: tuple[str, ...] = ()  # fallbacks: nothing is silent
+    analysis: CatalystAnalysis | None = None  # of all conditions, on a batch of a classic session
 
     @cached_property
     def required(self) -> Integers:
@@ -153,6 +156,7 @@ def ask(frame: DataFrame | None, written: Sequence[Any], options: FilterOptions,
         folder=folder,
         routes=None if frame is None else routes_of(frame, options.route_by, plain, kind, len(forms)),
         notes=(*found.notes, *_notes(options, forms)),
+        analysis=found.analysis,
     )
     if options.on_error == "quarantine":
         _check_python_is_last(query)

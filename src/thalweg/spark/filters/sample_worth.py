@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thalweg.ordering import AsWritten
+from thalweg.spark.filters.choose import choose
 from thalweg.spark.filters.forms import Form, Place, SampledRows
 from thalweg.spark.filters.sample import costly_step, estimated_size, first_rows, row_width
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from thalweg.spark.filters.query import FilterQuery
 
 LEAST_JOB_SECONDS = 2.5  # that the job must take: a sample takes some 0.2 s, hence at most 8 per cent of it
+LEAST_CHANGED_JOB_SECONDS = 0.25  # that a job must take whose order changes without a sample: that takes some 0.02 s
 CONDITION_SECONDS = 0.3e-6  # a row, in a condition that is not cheap: a regular expression on a short text
 LOOKUP_SECONDS = 0.1e-6  # a row, in a join with a broadcast table
 CHEAP_CONDITION_KEEPS = 0.5  # of the rows, as long as nothing is known: cheap conditions always run first
@@ -48,6 +50,16 @@ def reason_against_sample(query: FilterQuery, frame: DataFrame) -> str | None:
     if not is_long and not _is_long(_seconds_in_python(query, frame, rows), frame):
         return "the Python predicates take too little time for classes of rows to matter"
     return None
+
+
+def pays_unsampled(query: FilterQuery, frame: DataFrame) -> bool:
+    """Whether it pays to put cheap conditions ahead of others, although nothing is known of them."""
+    if not has_choice(query) or any(form.may_raise for form in query.forms):  # to attempt a condition takes time
+        return False
+    is_changed = choose(query, None).order != tuple(range(len(query.forms)))
+    size = estimated_size(frame)
+    rows = math.inf if size is None else size / row_width(frame)
+    return is_changed and _seconds_in_spark(query.forms, rows) / _cores(frame) >= LEAST_CHANGED_JOB_SECONDS
 
 
 def _is_long(seconds: float, frame: DataFrame) -> bool:

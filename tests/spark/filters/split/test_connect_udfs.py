@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+import thalweg as tw
 from thalweg.spark.filters.predicates.compound import NotPredicate
 from thalweg.spark.filters.predicates.udf import UdfPredicate
 from thalweg.spark.filters.split.connect_udfs import connect_udf_predicate
@@ -21,11 +23,15 @@ class Frame:
         from pyspark.sql.types import LongType, StringType, StructType
 
         self.schema = StructType().add("a", LongType()).add("b", StringType())
-        self._plan = self.sparkSession = self.conf = self
+        self._plan = self.sparkSession = self.conf = self.catalog = self
         self._plan_id = 7
 
     def get(self, _setting: str, default: str) -> str:
         return default
+
+    def getFunction(self, name: str) -> Any:  # noqa: ANN401, N802 - as Spark's catalog has it
+        own = "org.apache.spark.sql.catalyst.expressions.Other"
+        return SimpleNamespace(className="a.Lambda" if name == "score" else own)
 
 
 @pytest.fixture
@@ -89,7 +95,16 @@ def test_conditions_that_stay(frame: Any) -> None:  # noqa: ANN401
         with pytest.raises(StaysInSparkError, match=reason):
             connect_udf_predicate("f", condition, frame)
     assert connect_udf_predicate("f", col("a") > 1, frame) is None
-    assert connect_udf_predicate("f", "score(a) > 1", frame) is None
+    assert connect_udf_predicate("f", "length(b) > 1 AND theirs(a)", frame) is None
+    with pytest.raises(StaysInSparkError, match="the function score is known to the server alone"):
+        connect_udf_predicate("f", "score(a) > 1", frame)
+
+
+def test_a_column_before_a_predicate_says_what_to_write() -> None:
+    from pyspark.sql.connect.functions import col
+
+    with pytest.raises(TypeError, match="is no Column: write it first, as in predicate & column"):
+        col("a") & tw.predicate(is_odd, on="a", takes="rows")
 
 
 def test_names() -> None:
@@ -97,3 +112,6 @@ def test_names() -> None:
 
     assert client_sql(expression_of((col("a") + 1) * 2 < length(col("b")))) == "((a + 1) * 2) < length(b)"
     assert client_sql(expression_of(col("a").isNotNull())) == "a IS NOT NULL"
+    assert client_sql(expression_of(col("a").like("x%") | ~col("b").isin("y", None))) == (
+        "(a LIKE 'x%') OR NOT (b IN ('y', NULL))"
+    )

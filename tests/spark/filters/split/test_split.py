@@ -119,6 +119,20 @@ def test_a_condition_that_spark_simplifies_stays_whole(frame: DataFrame) -> None
         assert str(found)[:30] == str(expected)[:30]
 
 
+def test_the_name_of_a_column_that_stays_whole_is_its_sql_text(frame: DataFrame) -> None:
+    from pyspark.sql import functions as f
+
+    share = f.udf(lambda k: 10 // k, "int")
+    kept = tw.where(frame, (share("k") >= 2) & (share("k") >= 2))
+    assert names(kept) == ["<lambda>(k) >= 2 AND <lambda>(k) >= 2"]
+    assert "stays in Spark as a whole: a part that may raise an error occurs twice" in str(tw.explain(kept))
+
+
+def test_null_and_texts_are_truth_values_as_in_spark(frame: DataFrame) -> None:
+    for text in ("NULL OR odd(k)", "NULL AND a", "'true' AND a", "a AND NOT ('false' OR b)", "odd(k) OR 'yes'"):
+        assert ids_or_error(tw.where(frame, text)) == ids_or_error(frame.where(text)), text
+
+
 def test_a_condition_that_another_predicate_waits_for_stays_whole(frame: DataFrame) -> None:
     last = tw.predicate(lambda s: s is not None, on="s", takes="rows", name="last", after="a AND b")
     (explained,) = tw.explain(tw.where(frame, last, "a AND b", "k > 1 AND b")).to_dict()["wheres"]
@@ -132,6 +146,11 @@ def test_conditions_inside_other_predicates_are_split(frame: DataFrame) -> None:
     assert names(kept) == ["short or a AND s RLIKE '7'", "short", "a", "b"]
     expected = frame.where("(length(s) = 1 OR a AND s RLIKE '7') AND length(s) = 1 AND a AND b")
     assert ids_or_error(kept) == ids_or_error(expected)
+    odd = made_udfs()["odd"]
+    assert names(tw.where(frame, ~(short | odd("k")), short | (frame.k > 1) & odd("k"))) == [
+        "not (short or <lambda>(k))",
+        "short or k > 1 AND <lambda>(k)",
+    ]
 
 
 def test_too_many_parts_stay_together(frame: DataFrame) -> None:

@@ -50,13 +50,13 @@ def test_a_text_is_taken_apart_as_it_was_put_together(tree: Tree) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a or b and c", ("or", ["a", "b and c"])),
-        ("NOT a AND b", ("and", ["NOT a", "b"])),
-        ("NOT a = b", ("not", ["a = b"])),
-        ("((a)) AND ((b))", ("and", ["((a))", "((b))"])),
-        ("((a AND b))", ("and", ["a", "b"])),
-        ("a AND b -- OR c", ("and", ["a", "b"])),
-        ("a || b AND c", ("and", ["a || b", "c"])),
+        ("a or b and c", ("or", ("a", "b and c"))),
+        ("NOT a AND b", ("and", ("NOT a", "b"))),
+        ("NOT a = b", ("not", ("a = b",))),
+        ("((a)) AND ((b))", ("and", ("((a))", "((b))"))),
+        ("((a AND b))", ("and", ("a", "b"))),
+        ("a AND b -- OR c", ("and", ("a", "b"))),
+        ("a || b AND c", ("and", ("a || b", "c"))),
     ],
 )
 def test_precedence(text: str, expected: object) -> None:

@@ -103,6 +103,8 @@ def test_comparisons_with_constants(spark: SparkSession, frame: DataFrame) -> No
         "third(id) > 2.5D AND NOT third(a) = 1",
         "third(id) <=> 3L OR third(id) IS NULL",
         (word("id") < "f") & ~(halved("n") < 2),
+        halved("n").isin(0.5, 1, float("nan")) & ~word("id").isin("odd", "even?"),
+        "third(id) IN (1, 2.5D, NULL) OR third(a) NOT IN (0)",
     ]
     for condition in conditions:
         kept = tw.where(frame, condition)
@@ -191,6 +193,18 @@ def test_arguments_with_the_same_text_are_told_apart(frame: DataFrame) -> None:
         kept = tw.where(frame_of_both, condition)
         assert "Python" in {line["runs_in"] for line in explained(kept)["predicates"]}
         assert rows(kept) == rows(frame_of_both.where(condition)) != []
+
+
+def test_functions_that_differ_in_the_values_around_them_are_told_apart(frame: DataFrame) -> None:
+    f = spark_functions()
+
+    def above(limit: int) -> Callable[..., Column]:
+        return f.udf(lambda x: x > limit, "boolean")  # type: ignore[no-any-return]
+
+    written = frame.where(above(3)("id") & above(1)("a") & ~above(2)("a") & above(5)("id").isNotNull())
+    adapted = tw.adapt(written)
+    assert len(explained(adapted)["predicates"]) == 4
+    assert ids(adapted) == ids(written) == ids(frame.where("id > 3 AND a = 2"))
 
 
 @pytest.mark.thorough

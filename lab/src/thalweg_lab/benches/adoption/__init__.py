@@ -1,4 +1,4 @@
-"""Benchmarks of programs as people have them, adapted by `tw.adapt` alone: UDFs joined by `&`, SQL text, TPC-H."""
+"""Benchmarks of programs as people have them, after `tw.adapt` or `tw.enable` alone: UDFs, SQL text, TPC-H."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 NAME = "adoption"
 SUMMARY = "tw.adapt on conditions as people write them, against tw.where with predicates made by hand and plain Spark"
-SCENARIOS = ("udfs-costly", "text-native", "small-calls", "tpch-queries")
+SCENARIOS = ("udfs-costly", "text-native", "enabled-example", "small-calls", "tpch-queries")
 
 
 def run(scenario: str | None, progress: Progress) -> list[Result]:

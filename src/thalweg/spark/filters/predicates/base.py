@@ -157,8 +157,13 @@ class Predicate:
             f"{self.name!r} is a predicate, neither true nor false: write tw.where(df, a & b), not 'a and b'"
         )
 
+    @property
+    def _expr(self) -> Never:
+        """With Spark Connect, PySpark asks for this where a Column meets a predicate, as in `F.col("a") & p`."""
+        self._get_object_id()
+
     def _get_object_id(self) -> Never:
-        """PySpark asks for this where a Column meets a predicate, as in `F.col("a") & p`."""
+        """In a classic session it asks for this."""
         raise TypeError(f"predicate {self.name!r} is no Column: write it first, as in predicate & column")
 
 

@@ -27,7 +27,7 @@ class AnyOfPredicate(Predicate):
         return self.alternatives
 
     def with_members(self, members: Sequence[Predicate]) -> Predicate:  # noqa: D102
-        return replace(self, alternatives=tuple(members))
+        return replace(self, name=_renamed(self, members), alternatives=tuple(members))
 
     def in_spark(self, analysis: Analysis) -> SparkCondition | None:
         """A condition, if all members are conditions."""
@@ -67,7 +67,7 @@ class AllOfPredicate(Predicate):
         return self.required
 
     def with_members(self, members: Sequence[Predicate]) -> Predicate:  # noqa: D102
-        return replace(self, required=tuple(members))
+        return replace(self, name=_renamed(self, members), required=tuple(members))
 
     def in_spark(self, analysis: Analysis) -> SparkCondition | None:  # noqa: D102
         return self._by_negations.in_spark(analysis)
@@ -93,7 +93,7 @@ class NotPredicate(Predicate):
 
     def with_members(self, members: Sequence[Predicate]) -> Predicate:  # noqa: D102
         (negated,) = members
-        return replace(self, negated=negated)
+        return replace(self, name=_renamed(self, members), negated=negated)
 
     def in_spark(self, analysis: Analysis) -> SparkCondition | None:
         """A condition, if the negated predicate is a condition."""
@@ -140,6 +140,14 @@ def not_(negated: Any, *, name: str | None = None, **options: Any) -> NotPredica
     predicate = as_predicate(negated)
     shown = name or f"not ({predicate.name})"
     return NotPredicate(name=shown, negated=predicate, **inherited((predicate,), checked_options(options)))
+
+
+def _renamed(predicate: Predicate, members: Sequence[Predicate]) -> str:
+    """The name of a predicate after its members were replaced: analysis gives Columns better names than PySpark."""
+    name = predicate.name
+    for before, after in zip(predicate.members, members, strict=True):
+        name = name.replace(before.name, after.name, 1)
+    return name
 
 
 def conjuncts(predicate: Predicate) -> list[Predicate]:

@@ -7,8 +7,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any, Literal, get_args, overload
+from weakref import WeakSet
 
 import pyarrow as pa  # noqa: F401 - for the doctest
 
@@ -76,12 +77,19 @@ class FunctionPredicate(Predicate):
         return partial(distinct_judge, make) if self.deterministic else make
 
 
+_pickled: WeakSet[Callable[..., Any]] = WeakSet()  # functions that could be pickled
+
+
 def check_pickles(name: str, function: Callable[..., Any]) -> None:
-    """Refuse a predicate whose function cannot be pickled."""
+    """Refuse a predicate whose function cannot be pickled; a function that could be is not tried again."""
     from pyspark.cloudpickle import dumps
 
+    if isinstance(function, FunctionType) and function in _pickled:
+        return
     try:
         dumps(function)  # type: ignore[no-untyped-call]
+        if isinstance(function, FunctionType):
+            _pickled.add(function)
     except Exception as error:  # noqa: BLE001 - any error of pickling the user's objects
         raise TypeError(
             f"predicate {name!r} cannot be sent to workers ({error}): make the objects that it uses inside the "

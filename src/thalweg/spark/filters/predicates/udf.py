@@ -25,6 +25,7 @@ class UdfPredicate(Predicate):
     """
 
     call: UdfCall
+    function_digest: str  # the same for the same function with the same values around it, in this program
     arguments: tuple[str, ...]  # names of columns, or the SQL text of expressions
     expressions: Mapping[str, Column] = field(default_factory=dict, repr=False)  # by their text
 

@@ -6,26 +6,46 @@ expressions may raise. A UDF that was registered by name is known to the server 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
+import sqlglot
+from sqlglot import expressions as exp
+from sqlglot.errors import SqlglotError
 
 from thalweg.spark.filters.conditions import quoted
 from thalweg.spark.filters.connect import calls_udf
 from thalweg.spark.filters.predicates.base import Predicate
 from thalweg.spark.filters.predicates.compound import not_
-from thalweg.spark.filters.split.taken_over import NUMBERS, RETURNS, TURNED, Argument, FoundUdf, StaysInSparkError
+from thalweg.spark.filters.split.taken_over import (
+    MORE_THAN_COMPARED,
+    MOST_CONSTANTS,
+    NUMBERS,
+    RETURNS,
+    TURNED,
+    Argument,
+    FoundUdf,
+    StaysInSparkError,
+)
+from thalweg.spark.filters.split.text import MOST_TEXTS
 from thalweg.spark.filters.worker.udfs import Comparison, Convention
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
-COMPARISONS = {"==": "=", "<=>": "<=>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+COMPARISONS = {"==": "=", "<=>": "<=>", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "in": "IN"}
 NAMES = {"bool": "boolean", "tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
 
 
 def connect_udf_predicate(name: str, column: Any, frame: DataFrame) -> Predicate | None:  # noqa: ANN401 - a Column
-    """The predicate of a condition with a UDF; None for a condition without, and for text."""
-    expression = None if isinstance(column, str) else column._expr  # noqa: SLF001 - no public way
-    if expression is None or not calls_udf(expression):
+    """The predicate of a condition with a UDF; None for a condition without."""
+    if isinstance(column, str):
+        for called in _unknown_functions(column):
+            if _is_registered(frame.sparkSession, called):
+                raise StaysInSparkError(f"with Spark Connect the function {called} is known to the server alone")
+        return None
+    expression = column._expr  # noqa: SLF001 - no public way
+    if not calls_udf(expression):
         return None
     negated = False
     while _function_name(expression) in {"not", "!", "!=", "isNotNull"}:
@@ -38,6 +58,7 @@ def connect_udf_predicate(name: str, column: Any, frame: DataFrame) -> Predicate
         raise StaysInSparkError("it is a UDF of a kind that is called in another way") from None
     udf = FoundUdf(
         function=call._function._func,  # noqa: SLF001 - as above
+        digest=str(id(call._function._func)),  # noqa: SLF001 - as above
         convention=convention,
         deterministic=call._deterministic,  # noqa: SLF001 - as above
         returns=_returned(call),
@@ -45,6 +66,32 @@ def connect_udf_predicate(name: str, column: Any, frame: DataFrame) -> Predicate
     )
     found = udf.predicate(name, comparison, frame.sparkSession)
     return not_(found, name=name) if negated else found
+
+
+@lru_cache(MOST_TEXTS)
+def _unknown_functions(text: str) -> tuple[str, ...]:
+    """The functions in a condition that are none of Spark's own, as far as sqlglot knows these.
+
+    >>> _unknown_functions("length(s) > 3 AND score(s) > 0.5")
+    ('score',)
+    """
+    try:
+        tree = sqlglot.parse_one(text, dialect="spark")
+    except SqlglotError:
+        return ()
+    return tuple(dict.fromkeys(str(node.this) for node in tree.find_all(exp.Anonymous)))
+
+
+@lru_cache(MOST_TEXTS)
+def _is_registered(spark: SparkSession, function: str) -> bool:
+    """Whether a function is a user's, and not one of Spark's own."""
+    from pyspark.errors import PySparkException
+
+    try:
+        kind = spark.catalog.getFunction(function).className
+    except PySparkException:
+        return False
+    return not kind.startswith("org.apache.spark.sql.catalyst")
 
 
 def _function_name(expression: Any) -> str | None:  # noqa: ANN401 - as above
@@ -72,24 +119,22 @@ def _compared(expression: Any) -> tuple[Any, Comparison | None]:  # noqa: ANN401
     name = _function_name(expression)
     operands = list(expression.children)
     sign = COMPARISONS.get(str(name), str(name))
-    if name in COMPARISONS and isinstance(operands[1], CommonInlineUserDefinedFunction):
+    if name in COMPARISONS and name != "in" and isinstance(operands[1], CommonInlineUserDefinedFunction):
         operands, sign = operands[::-1], TURNED.get(sign, sign)
-    if not (name in COMPARISONS or name == "isNull") or not isinstance(operands[0], CommonInlineUserDefinedFunction):
-        raise StaysInSparkError("its value is used for more than a comparison with a constant")
+    is_call = isinstance(operands[0], CommonInlineUserDefinedFunction)
+    if not (name in COMPARISONS or name == "isNull") or not is_call or len(operands) > MOST_CONSTANTS:
+        raise StaysInSparkError(MORE_THAN_COMPARED)
     call, returned = operands[0], _returned(operands[0])
     if name == "isNull":
         return call, Comparison("<=>", None, RETURNS[returned])
-    if not isinstance(operands[1], LiteralExpression):
+    if not all(isinstance(operand, LiteralExpression) for operand in operands[1:]):
         raise StaysInSparkError("its value is compared with a value that is no plain constant")
-    value, kind = operands[1]._value, operands[1]._dataType.typeName()  # noqa: SLF001 - as above
-    numbers = list(NUMBERS)
-    if kind in NUMBERS and returned in NUMBERS:
-        kind = numbers[max(numbers.index(kind), numbers.index(returned))]
-    elif value is None:
-        kind = returned
-    elif kind != returned:
+    values = tuple(operand._value for operand in operands[1:])  # noqa: SLF001 - as above
+    kinds = {returned, *(operand._dataType.typeName() for operand in operands[1:] if operand._value is not None)}  # noqa: SLF001
+    if kinds != {returned} and not kinds <= NUMBERS.keys():
         raise StaysInSparkError("its value is compared with a value of another type")
-    return call, Comparison(sign, value, RETURNS[kind])
+    kind = returned if kinds == {returned} else max(kinds, key=list(NUMBERS).index)
+    return call, Comparison(sign, values if sign == "IN" else values[0], RETURNS[kind])
 
 
 def _returned(call: Any) -> str:  # noqa: ANN401 - as above

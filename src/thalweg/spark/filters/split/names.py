@@ -7,7 +7,8 @@ from typing import Any
 
 CAST_OF_NUMBER = re.compile(r"CAST\((-?[0-9.]+)(?:BD|D|L|S|Y)? AS [A-Z]+(?:\([0-9,]+\))?\)")
 NUMBER = re.compile(r"\b(-?[0-9]+(?:\.[0-9]+)?)(?:BD|D|L|S|Y)\b")
-SIGNS = {"==": "=", "!=": "<>"} | {sign: sign for sign in ("<=>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%")}
+SIGNS = {"==": "=", "!=": "<>", "and": "AND", "or": "OR", "like": "LIKE", "ilike": "ILIKE", "rlike": "RLIKE"}
+SIGNS |= {sign: sign for sign in ("<=>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%")}
 
 
 def sql_name(sql: str) -> str:
@@ -31,6 +32,8 @@ def client_sql(expression: Any) -> str:  # noqa: ANN401 - an expression of a cli
     """SQL text of an expression of Spark Connect, whose own text has operators in front of their operands."""
     name: str = getattr(expression, "_name", "")
     operands = getattr(expression, "_args", ())
+    if hasattr(expression, "_value") and hasattr(expression, "_dataType"):
+        return _constant_sql(str(expression), expression._dataType.typeName())  # noqa: SLF001 - no public way
     if not name:
         return str(expression)
     texts = [
@@ -39,6 +42,24 @@ def client_sql(expression: Any) -> str:  # noqa: ANN401 - an expression of a cli
     ]
     if name in SIGNS and len(texts) == 2:  # noqa: PLR2004 - both sides
         return f"{texts[0]} {SIGNS[name]} {texts[1]}"
-    if name in {"isNull", "isNotNull"}:
-        return f"{texts[0]} IS {'NOT ' if name == 'isNotNull' else ''}NULL"
-    return f"{name}({', '.join(texts)})"
+    call, first = f"{name}({', '.join(texts)})", texts[0] if texts else ""
+    return {
+        "isNull": f"{first} IS NULL",
+        "isNotNull": f"{first} IS NOT NULL",
+        "in": f"{first} IN ({', '.join(texts[1:])})",
+        **dict.fromkeys(("not", "!"), f"NOT {first}" if first.startswith("(") else f"NOT ({first})"),
+    }.get(name, call)
+
+
+def _constant_sql(text: str, kind: str) -> str:
+    r"""A constant as SQL has it.
+
+    >>> print(_constant_sql("it's", "string"), _constant_sql("2024-05-01", "date"), _constant_sql("True", "boolean"))
+    'it\'s' DATE '2024-05-01' true
+    """
+    if text == "NULL" and kind != "string":
+        return text
+    if kind == "boolean":
+        return text.lower()
+    quoted = "'{}'".format(text.replace("\\", "\\\\").replace("'", "\\'"))
+    return {"string": quoted, "date": f"DATE {quoted}", "timestamp": f"TIMESTAMP {quoted}"}.get(kind, text)

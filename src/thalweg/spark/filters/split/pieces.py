@@ -1,8 +1,8 @@
 """Takes a condition apart at its outermost AND, OR or NOT, as a user writes it: SQL text, or a Column.
 
-In a classic session Catalyst analyses a condition as a whole, once; its parts are found in the tree. Parts of a text
-keep their text. Parts of a Column know their columns by identity, but for those of a stream, whose micro-batches have
-columns of their own. With Spark Connect the tree is at the server, and the client's own expressions are taken apart.
+In a classic session Catalyst analyses a condition as a whole, once; its parts are found in the tree, and know their
+columns by identity, but for those of a stream, whose micro-batches have columns of their own. With Spark Connect the
+tree is at the server, and the client's own expressions are taken apart.
 """
 
 from __future__ import annotations
@@ -47,17 +47,23 @@ class Piece:
         client: Any = self.written  # a Column of Connect, of which the public types say nothing
         return client_sql(client._expr)  # noqa: SLF001 - no public way
 
+    @property
+    def truth_text(self) -> str | None:
+        """A condition that was written as text, with the cast by which analysis makes a truth value of it, if any."""
+        if not isinstance(self.written, str):
+            return None
+        is_cast = self.analysed is not None and self.analysed.tree.kind == "Cast"
+        return f"cast({self.written} AS boolean)" if is_cast else self.written
+
     def column(self, *, negated: bool = False) -> Column:
         """The condition, or its negation, as a Column."""
+        if self.analysed is not None and not self.by_name and (found := self.analysed.column) is not None:
+            return negation(found) if negated else found  # Spark need not analyse it again
         if isinstance(self.written, str):
-            text = f"NOT ({self.written})" if negated else self.written
-            if self.analysed is None:
-                return expression(text)
-            return self.analysed.analysis.once(("text", text), lambda: expression(text))
-        found = self.analysed.column if self.written is None and self.analysed is not None else self.written
-        if found is None:
+            return expression(f"NOT ({self.truth_text})" if negated else str(self.truth_text))
+        if self.written is None:
             raise NoColumnError
-        return negation(found) if negated else found
+        return negation(self.written) if negated else self.written
 
 
 def take_apart(piece: Piece) -> tuple[Connective, list[Piece]] | None:

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from thalweg.ordering.precedence import MAX_FILTERS
-from thalweg.spark.filters.catalyst import Facts, analyse, facts_of
+from thalweg.spark.filters.catalyst import CatalystAnalysis, Facts, analyse, facts_of
 from thalweg.spark.filters.frames import is_streaming
 from thalweg.spark.filters.predicates.base import Predicate
 from thalweg.spark.filters.predicates.compound import any_of, conjunction_of, conjuncts, not_
 from thalweg.spark.filters.predicates.expression import ExpressionPredicate
+from thalweg.spark.filters.predicates.udf import UdfPredicate
 from thalweg.spark.filters.split.connect_udfs import connect_udf_predicate
 from thalweg.spark.filters.split.logic import Group, Part, logic_of
 from thalweg.spark.filters.split.pieces import NoColumnError, Piece, take_apart
@@ -39,6 +40,7 @@ class Split:
     notes: tuple[str, ...] = ()
     # The conditions that stay whole, by the identity of their predicates: as Columns, with the facts about them.
     conditions: Mapping[int, tuple[Column, Facts]] = field(default_factory=dict)
+    analysis: CatalystAnalysis | None = None  # of all conditions, on a batch of a classic session
 
 
 def split(frame: DataFrame, predicates: Sequence[Predicate]) -> Split:
@@ -63,9 +65,7 @@ def split(frame: DataFrame, predicates: Sequence[Predicate]) -> Split:
         return Split(tuple(predicates))  # Spark will say of the whole conditions which of them it cannot analyse
     splitter = _Splitter(frame, facts, list(logics.values()))
     try:
-        replacements = {
-            number: splitter.predicate(logic) for number, logic in logics.items() if not splitter.repeats(logic)
-        }
+        replacements = {number: splitter.outermost(logic) for number, logic in logics.items()}
     except NoColumnError:
         return Split(tuple(predicates))
     found = [member for predicate in predicates for member in conjuncts(_replaced(predicate, replacements))]
@@ -73,7 +73,8 @@ def split(frame: DataFrame, predicates: Sequence[Predicate]) -> Split:
         reason = f"conditions stay whole: they have {len(found)} parts, and up to {MAX_FILTERS} can be ordered"
         return Split(tuple(predicates), (reason,))
     known = {number: (columns[number], facts[id(pieces[number])]) for number in columns if number not in logics}
-    return Split(tuple(found), tuple(splitter.notes), known)
+    analyses = [piece.analysed.analysis for piece in pieces.values() if piece.analysed and not piece.by_name]
+    return Split(tuple(found), tuple(splitter.notes), known, analyses[0] if analyses else None)
 
 
 def _pieces(
@@ -141,11 +142,28 @@ class _Splitter:
         }
         self.notes = [part.note for part in self._parts.values() if part.note is not None]
 
-    def repeats(self, logic: Logic) -> bool:
+    def outermost(self, logic: Logic) -> Predicate:
+        """The predicate of a whole condition, as it is written if it cannot be split."""
+        reason = self._reason_to_stay_whole(logic)
+        if reason is None:
+            return self.predicate(logic)
+        whole, written = self._whole(logic), logic.condition.written
+        whole = replace(whole, name=written) if isinstance(written, str) and not logic.negated else whole
+        self.notes.append(f"{whole.name} stays in Spark as a whole: {reason}")
+        return whole
+
+    def _reason_to_stay_whole(self, logic: Logic) -> str | None:
+        if self._repeats(logic):
+            return "a part that may raise an error occurs twice, and Spark may simplify that"
+        if not all(self._parts[id(part)].facts.is_truth for part in logic.parts):
+            return "a part is no truth value by itself"
+        return None
+
+    def _repeats(self, logic: Logic) -> bool:
         """Whether a part that may raise occurs twice, as in x AND NOT x: Spark simplifies it, and its error is gone."""
         known = [self._parts[id(part)] for part in logic.parts]
         raising = [
-            (SPACING.sub("", part.text).lower(), "" if part.udf is None else str(part.udf.details))
+            (SPACING.sub("", part.text).lower(), *(() if part.udf is None else _functions_of(part.udf)))
             for part in known
             if not part.facts.safe
         ]
@@ -179,8 +197,8 @@ class _Splitter:
     def _whole(self, logic: Logic) -> ExpressionPredicate:
         """A part or a whole group as one condition in Spark."""
         name, facts = self._name(logic), self._facts(logic)
-        written = logic.condition.written
-        condition = name if not isinstance(written, str) else f"NOT ({written})" if logic.negated else written
+        text = logic.condition.truth_text
+        condition = name if text is None else f"NOT ({text})" if logic.negated else text
         column = logic.condition.column(negated=logic.negated)
         return ExpressionPredicate(name=name, condition=condition, facts=facts, ready=column)
 
@@ -198,6 +216,11 @@ class _Splitter:
             return (" OR " if logic.is_disjunction else " AND ").join(names)
         text = self._parts[id(logic)].text
         return f"NOT ({text})" if logic.negated else text
+
+
+def _functions_of(predicate: Predicate) -> list[str]:
+    """Digests of the UDFs in a predicate: functions may have the same name and code, and other values around them."""
+    return [part.function_digest for part in predicate.parts if isinstance(part, UdfPredicate)]
 
 
 def _replaced(predicate: Predicate, replacements: Mapping[int, Predicate]) -> Predicate:

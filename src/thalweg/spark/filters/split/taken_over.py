@@ -32,6 +32,8 @@ CONSTANTS: dict[str, Callable[[str], Any]] = {
     "boolean": lambda text: text == "true",
     "string": str,
 }
+MORE_THAN_COMPARED = "its value is used for more than a comparison with a constant"
+MOST_CONSTANTS = 100  # that a value is compared with, one after the other
 DAY_TIME_INTERVALS = ("interval day", "interval hour", "interval minute", "interval second")
 SAFELY = "spark.sql.execution.pandas.convertToArrowArraySafely"
 OTHER_VALUES = {  # settings with which Spark hands a UDF other values
@@ -59,6 +61,7 @@ class FoundUdf:
     """A call of a UDF as a session knows it."""
 
     function: Callable[..., Any]
+    digest: str  # of the function with the values around it
     convention: Convention
     deterministic: bool
     returns: str  # the type of its values
@@ -70,6 +73,7 @@ class FoundUdf:
         return UdfPredicate(
             name=name,
             deterministic=self.deterministic,
+            function_digest=self.digest,
             call=UdfCall(
                 function=self.function,
                 convention=self.convention,

@@ -6,6 +6,7 @@ Only the tokens are read, by sqlglot's tokenizer: an operand is cut out of the t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from sqlglot import Token, TokenType, tokenize
 from sqlglot.errors import SqlglotError
@@ -13,16 +14,18 @@ from sqlglot.errors import SqlglotError
 from thalweg.spark.filters.split.logic import Connective
 
 OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
+MOST_TEXTS = 1000  # whose operands are remembered
 CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
 
 
-def take_text_apart(text: str) -> tuple[Connective, list[str]] | None:
+@lru_cache(MOST_TEXTS)
+def take_text_apart(text: str) -> tuple[Connective, tuple[str, ...]] | None:
     """The outermost connective of a condition and its operands; None if it has none, or cannot be read.
 
     >>> take_text_apart("a BETWEEN 1 AND 5 AND (b = 'x and y' OR c)")
-    ('and', ['a BETWEEN 1 AND 5', "(b = 'x and y' OR c)"])
+    ('and', ('a BETWEEN 1 AND 5', "(b = 'x and y' OR c)"))
     >>> take_text_apart("(NOT (a OR b))")
-    ('not', ['(a OR b)'])
+    ('not', ('(a OR b)',))
     """
     try:
         tokens = tokenize(text, dialect="spark")
@@ -41,9 +44,9 @@ def take_text_apart(text: str) -> tuple[Connective, list[str]] | None:
     ]
     if ors or ands:
         operands = _between(text, tokens, ors or ands)
-        return None if operands is None else ("or" if ors else "and", operands)
+        return None if operands is None else ("or" if ors else "and", tuple(operands))
     if tokens[0].token_type is TokenType.NOT and len(tokens) > 1:
-        return "not", [text[tokens[1].start : tokens[-1].end + 1]]
+        return "not", (text[tokens[1].start : tokens[-1].end + 1],)
     return None
 
 

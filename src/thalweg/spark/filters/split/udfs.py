@@ -1,6 +1,6 @@
 """Recognises Python UDFs in a condition that Catalyst has analysed, so that they can run with the other predicates.
 
-Taken over are `f(...)` and comparisons of it with a constant, where the arguments are columns or expressions that
+Taken over are `f(...)` and comparisons of it with constants, where the arguments are columns or expressions that
 cannot raise. For any other condition with a UDF there is a reason why it stays in Spark.
 """
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from thalweg.sealed import short_digest
 from thalweg.spark.filters.catalyst import AnalysedCondition, CatalystAnalysis
 from thalweg.spark.filters.conditions import quoted
 from thalweg.spark.filters.harmless import Node
@@ -20,6 +21,8 @@ from thalweg.spark.filters.predicates.base import Predicate
 from thalweg.spark.filters.predicates.compound import not_
 from thalweg.spark.filters.split.taken_over import (
     CONSTANTS,
+    MORE_THAN_COMPARED,
+    MOST_CONSTANTS,
     NUMBERS,
     RETURNS,
     TURNED,
@@ -40,6 +43,7 @@ COMPARISONS = {
     "LessThanOrEqual": "<=",
     "GreaterThan": ">",
     "GreaterThanOrEqual": ">=",
+    "In": "IN",
 }
 
 
@@ -76,8 +80,8 @@ def _taken_over(name: str, condition: AnalysedCondition, spark: SparkSession, *,
         tree = tree.children[0] if tree.kind == "Not" else replace(tree, kind="IsNull")
     call, comparison = _compared(tree, condition.analysis)
     arguments = [_argument(child, condition.analysis, by_name=by_name) for child in call.children]
-    function, convention = _function(call, condition.analysis)
-    udf = FoundUdf(function, convention, call.fields["udfDeterministic"], call.fields["dataType"], arguments)
+    function, digest, convention = _function(call, condition.analysis)
+    udf = FoundUdf(function, digest, convention, call.fields["udfDeterministic"], call.fields["dataType"], arguments)
     found = udf.predicate(name, comparison, spark)
     return not_(found, name=name) if negated else found
 
@@ -116,20 +120,26 @@ def _compared(tree: Node, analysis: CatalystAnalysis) -> tuple[Node, Comparison 
         (call,) = tree.children
         return call, Comparison("<=>", None, RETURNS.get(call.fields["dataType"], pa.null()))
     if tree.kind not in COMPARISONS:
-        raise StaysInSparkError("its value is used for more than a comparison with a constant")
+        raise StaysInSparkError(MORE_THAN_COMPARED)
     operator, sides = COMPARISONS[tree.kind], list(tree.children)
-    if runs_python(sides[1]):
+    if operator != "IN" and runs_python(sides[1]):
         operator, sides = TURNED.get(operator, operator), sides[::-1]
     call, kind = sides[0], sides[0].fields.get("dataType")
     while call.kind == "Cast" and _is_wider(call.fields["dataType"], call.children[0].fields.get("dataType")):
         (call,) = call.children
-    if call.kind != "PythonUDF":
-        raise StaysInSparkError("its value is used for more than a comparison with a constant")
-    constant = None if runs_python(sides[1]) else analysis.catalyst.fold(sides[1])
+    if call.kind != "PythonUDF" or len(sides) > MOST_CONSTANTS:
+        raise StaysInSparkError(MORE_THAN_COMPARED)
+    constants = tuple(_constant(side, kind, analysis) for side in sides[1:])
+    return call, Comparison(operator, constants if operator == "IN" else constants[0], RETURNS[kind])
+
+
+def _constant(node: Node, kind: Any, analysis: CatalystAnalysis) -> Any:  # noqa: ANN401 - a type as JSON has it, a constant
+    """The value of a constant of a type; None for NULL."""
+    constant = None if runs_python(node) else analysis.catalyst.fold(node)
     if constant is None or constant.kind != "Literal" or kind not in RETURNS:
         raise StaysInSparkError("its value is compared with a value that is no plain constant")
     text = constant.fields["value"]
-    return call, Comparison(operator, None if text is None else CONSTANTS[kind](text), RETURNS[kind])
+    return None if text is None else CONSTANTS[kind](text)
 
 
 def _is_wider(kind: Any, than: Any) -> bool:  # noqa: ANN401 - types as JSON has them
@@ -138,8 +148,8 @@ def _is_wider(kind: Any, than: Any) -> bool:  # noqa: ANN401 - types as JSON has
     return kind in names and than in names and names.index(kind) > names.index(than)
 
 
-def _function(call: Node, analysis: CatalystAnalysis) -> tuple[Callable[..., Any], Convention]:
-    """The function behind a call. This program pickled it itself when it made the UDF."""
+def _function(call: Node, analysis: CatalystAnalysis) -> tuple[Callable[..., Any], str, Convention]:
+    """The function behind a call, and a digest of it. This program pickled it itself when it made the UDF."""
     from py4j.protocol import Py4JError
     from pyspark.cloudpickle import loads
 
@@ -158,4 +168,4 @@ def _function(call: Node, analysis: CatalystAnalysis) -> tuple[Callable[..., Any
         function, _ = loads(pickled)
     except Exception as error:  # noqa: BLE001 - any error of the user's imports
         raise StaysInSparkError(f"its function cannot be loaded here ({type(error).__name__}: {error})") from None
-    return function, convention
+    return function, short_digest([pickled.hex()]), convention

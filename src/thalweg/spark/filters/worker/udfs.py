@@ -7,8 +7,9 @@ a constant as Spark compares if the condition says so. Imports no pyspark.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,8 @@ class Convention(IntEnum):
 class Comparison:
     """A comparison of a UDF's values with a constant, as Spark evaluates it: NaN is equal to itself, and greatest."""
 
-    operator: str  # of SQL: =, <=>, <, <=, >, >=
-    constant: Any  # None for NULL
+    operator: str  # of SQL: =, <=>, <, <=, >, >=, or IN
+    constant: Any  # None for NULL; of IN a tuple of constants
     kind: pa.DataType  # in which Spark compares
 
     def apply(self, values: pa.Array) -> pa.BooleanArray:
@@ -62,7 +63,12 @@ class Comparison:
 
         >>> Comparison(">", 0.5, pa.float64()).apply(pa.array([0.2, 0.7, float("nan"), None])).to_pylist()
         [False, True, True, None]
+        >>> Comparison("IN", (1, None), pa.int64()).apply(pa.array([1, 2, None])).to_pylist()
+        [True, None, None]
         """
+        if self.operator == "IN":
+            equals = [replace(self, operator="=", constant=constant) for constant in self.constant]
+            return reduce(pc.or_kleene, (equal.apply(values) for equal in equals))
         values = values if values.type == self.kind else values.cast(self.kind, safe=False)
         if self.constant is None:
             return values.is_null() if self.operator == "<=>" else pa.nulls(len(values), pa.bool_())

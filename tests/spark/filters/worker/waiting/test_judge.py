@@ -159,6 +159,24 @@ def test_a_told_cost_reaches_the_pipeline_and_the_budget() -> None:
     assert judge.report()["spent"] == 30
 
 
+def test_a_budget_holds_before_the_price_is_known() -> None:
+    under_way, most = 0, 0
+
+    async def is_small(number: int) -> tw.Judged:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.01)
+        under_way -= 1
+        return tw.judged(number < 2, cost=100)
+
+    judge = judge_of(is_small, budget=1000, concurrency=32)
+    waited = judge.begin(View([pa.array(range(40))])).result()
+    assert waited.cost == judge.report()["spent"] == 1000
+    assert set((waited.verdict.reasons or {}).values()) == {"the budget of 1000 is spent"}
+    assert most == 9  # all but the first call, which told the price
+
+
 def test_a_negation_waits_too() -> None:
     negation = NotWaitingJudge("odd", judge_of(Service().is_even))
     verdict = negation.begin(View([pa.array([1, 2, None])])).result().verdict

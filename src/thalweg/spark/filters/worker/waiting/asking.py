@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -76,6 +77,7 @@ class Asker:
         self._clock = clock
         self._sleep = sleep
         self._places = asyncio.Semaphore(waiting.concurrency)
+        self._first = asyncio.Lock()  # of the call that tells the price
         self._next = asyncio.Lock()  # of the row that waits for the bucket's token; the others stand behind it
 
     async def ask(self, function: Function, row: tuple[Any, ...]) -> Answered:
@@ -83,7 +85,7 @@ class Asker:
         start, delay, seconds = self._clock(), FIRST_DELAY, 0.0
         attempt = 0
         while True:
-            async with self._places:
+            async with self._places, self._alone_until_priced():
                 try:
                     await self._turn()
                 except ServiceDownError as error:
@@ -104,6 +106,16 @@ class Asker:
                 return Answered(reason=f"{answered.reason}{last}", seconds=seconds)
             await self._sleep(delay * random.uniform(1 - JITTER, 1 + JITTER))  # noqa: S311 - no secret
             delay = min(2 * delay, LONGEST_DELAY)
+
+    @asynccontextmanager
+    async def _alone_until_priced(self) -> AsyncIterator[None]:
+        """With a budget, let calls come one by one until one was answered: the price of a call is not known before."""
+        async with AsyncExitStack() as alone:
+            if self.budget is not None and not self.calls.answered:
+                await alone.enter_async_context(self._first)
+                if self.calls.answered:
+                    await alone.aclose()
+            yield
 
     async def _turn(self) -> None:
         """Wait until a call may begin."""
