@@ -94,6 +94,7 @@ def test_a_repeated_call_asks_the_jvm_little(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     expected = tw.where(frame, *make(udfs)).count()
+    tw.where(frame, *make(udfs))  # it looks up classes of the JVM, once a program
     predicates = make(udfs)
     with counted(spark, monkeypatch) as commands:
         kept = tw.where(frame, *predicates)

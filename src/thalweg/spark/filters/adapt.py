@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from thalweg.spark.filters.adapt_connect import OURS, adapt_relations
+from thalweg.spark.filters.adapt_connect import OURS, adapt_relations, is_refused
 from thalweg.spark.filters.catalyst import column_of_expression
 from thalweg.spark.filters.frames import is_streaming, schema_of
 from thalweg.spark.filters.harmless import Node
@@ -62,12 +62,14 @@ def adapt(frame: DataFrame) -> DataFrame:
     >>> adapted = adapt(spark.sql("SELECT * FROM orders WHERE score(body) > 0.5 AND url RLIKE 'x'"))  # doctest: +SKIP
     """
     check_frame(frame, "tw.adapt")
+    is_classic = hasattr(frame, "_jdf")
     try:
-        adapted = _Adaptation(frame).run() if hasattr(frame, "_jdf") else adapt_relations(frame)
+        adapted = _Adaptation(frame).run() if is_classic else adapt_relations(frame)
+        return frame if adapted is frame or schema_of(adapted) != schema_of(frame) else adapted
     except Exception as error:  # noqa: BLE001 - whatever another version of Spark has in its plans
-        _warn(f"tw.adapt leaves the DataFrame as it is: {type(error).__name__}: {error}")
+        if is_classic or not is_refused(frame):  # else the error is the user's, and Spark will say so
+            _warn(f"tw.adapt leaves the DataFrame as it is: {type(error).__name__}: {error}")
         return frame
-    return frame if adapted is frame or schema_of(adapted) != schema_of(frame) else adapted
 
 
 class _Adaptation:

@@ -13,7 +13,6 @@ from copy import copy
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from thalweg.spark.filters.frames import schema_of
 from thalweg.spark.filters.lower import lower
 from thalweg.spark.filters.query import FilterOptions, ask
 from thalweg.spark.filters.sample_worth import pays_unsampled
@@ -27,15 +26,20 @@ OURS = ("thalweg:", "thalweg_")  # in the text of a condition that Thalweg has m
 
 def adapt_relations(frame: Any) -> DataFrame:  # noqa: ANN401 - a DataFrame of Connect
     """The DataFrame with adaptive filters; the same object if nothing changes."""
-    from pyspark.errors import AnalysisException
-
-    try:
-        schema_of(frame)
-    except AnalysisException:  # Spark will say so when the DataFrame runs
-        return frame  # type: ignore[no-any-return]
     adaptation = _Relations(frame.sparkSession)
     adapted = adaptation.relation(frame._plan)  # noqa: SLF001 - no public way
     return adaptation.frame_of(adapted) if adapted is not frame._plan else frame  # type: ignore[no-any-return]  # noqa: SLF001
+
+
+def is_refused(frame: Any) -> bool:  # noqa: ANN401 - as above
+    """Whether Spark cannot analyse a DataFrame, which Connect finds out when it runs, not when it is made."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        _ = frame.select("*").schema  # of a filter, PySpark takes the schema for that of its input
+    except AnalysisException:
+        return True
+    return False
 
 
 class _Relations:

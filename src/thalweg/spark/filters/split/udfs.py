@@ -124,7 +124,7 @@ def _compared(tree: Node, analysis: CatalystAnalysis) -> tuple[Node, Comparison 
     operator, sides = COMPARISONS[tree.kind], list(tree.children)
     if operator != "IN" and runs_python(sides[1]):
         operator, sides = TURNED.get(operator, operator), sides[::-1]
-    call, kind = sides[0], sides[0].fields.get("dataType")
+    call, kind = sides[0], str(sides[0].fields.get("dataType"))
     while call.kind == "Cast" and _is_wider(call.fields["dataType"], call.children[0].fields.get("dataType")):
         (call,) = call.children
     if call.kind != "PythonUDF" or len(sides) > MOST_CONSTANTS:
@@ -133,7 +133,7 @@ def _compared(tree: Node, analysis: CatalystAnalysis) -> tuple[Node, Comparison 
     return call, Comparison(operator, constants if operator == "IN" else constants[0], RETURNS[kind])
 
 
-def _constant(node: Node, kind: Any, analysis: CatalystAnalysis) -> Any:  # noqa: ANN401 - a type as JSON has it, a constant
+def _constant(node: Node, kind: str, analysis: CatalystAnalysis) -> Any:  # noqa: ANN401 - a constant
     """The value of a constant of a type; None for NULL."""
     constant = None if runs_python(node) else analysis.catalyst.fold(node)
     if constant is None or constant.kind != "Literal" or kind not in RETURNS:
@@ -143,9 +143,9 @@ def _constant(node: Node, kind: Any, analysis: CatalystAnalysis) -> Any:  # noqa
 
 
 def _is_wider(kind: Any, than: Any) -> bool:  # noqa: ANN401 - types as JSON has them
-    """Whether a type of numbers holds all values of another, or what Spark makes of them."""
+    """Whether a type of numbers holds all values of another, or what Spark makes of them; a type holds its own."""
     names = list(NUMBERS)
-    return kind in names and than in names and names.index(kind) > names.index(than)
+    return kind == than or (kind in names and than in names and names.index(kind) > names.index(than))
 
 
 def _function(call: Node, analysis: CatalystAnalysis) -> tuple[Callable[..., Any], str, Convention]:
