@@ -256,5 +256,18 @@ def _clean_exit(after_interrupt: str = "", expected: tuple[type[Exception], ...]
 
 
 def _is_no_interrupt(record: logging.LogRecord) -> bool:
-    """Whether a record is to be shown: Py4J writes a traceback of Ctrl-C to the log before it raises it."""
-    return not (record.exc_info and isinstance(record.exc_info[1], KeyboardInterrupt))
+    """Whether a record is to be shown.
+
+    Py4J writes a traceback of Ctrl-C to the log before it raises it; and another if Spark's answer to Ctrl-C, to cancel
+    all jobs, finds that the connection to the JVM is being read.
+
+    >>> record = logging.makeLogRecord({"exc_info": (RuntimeError, RuntimeError("reentrant call"), None)})
+    >>> _is_no_interrupt(record), _is_no_interrupt(logging.makeLogRecord({}))
+    (False, True)
+    """
+    error = record.exc_info[1] if record.exc_info else None
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt) or str(error).startswith("reentrant call"):
+            return False
+        error = error.__cause__ or error.__context__
+    return True

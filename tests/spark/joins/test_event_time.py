@@ -18,7 +18,10 @@ OPTIONS: dict[str, Any] = {"windows": "8 seconds", "event_time": "ts", "delay": 
 AT_ONCE = "greatest(A.ts, B.ts) - least(A.ts, B.ts) < INTERVAL 8 SECONDS"
 
 
-@pytest.mark.parametrize(("event_time_of", "time"), [("latest", "greatest(A.ts, B.ts)"), ("A", "A.ts")])
+@pytest.mark.parametrize(
+    ("event_time_of", "time"),
+    [("latest", "greatest(A.ts, B.ts)"), pytest.param("A", "A.ts", marks=pytest.mark.thorough)],
+)
 def test_windows_of_results_are_counted_in_append_mode(
     rocks: SparkSession, tmp_path: Path, event_time_of: str, time: str
 ) -> None:
