@@ -11,6 +11,6 @@ if [ -n "$all" ]; then
     set -- -m "spark and not lab and not long and not chaos" "$@"
 else
     # shellcheck disable=SC2046 # a path a line, without spaces
-    set -- -m "spark and not long" $(grep -v '^#' tests/versions/quick.txt) "$@"
+    set -- -m "(spark or cluster) and not long" $(grep -v '^#' tests/versions/quick.txt) "$@"
 fi
 exec "$venv/bin/python" -m pytest "$@"

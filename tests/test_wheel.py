@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,16 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A virtual environment with the wheel, as `pip install 'thalweg[spark]'` makes it."""
+    """A virtual environment with the wheel, as `pip install 'thalweg[spark]'` makes it, beside this PySpark."""
     folder = tmp_path_factory.mktemp("wheel")
     run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT))
     run(sys.executable, "-m", "venv", str(folder / "venv"))
     (wheel,) = folder.glob("*.whl")
     python = folder / "venv" / "bin" / "python"
-    run(str(python), "-m", "pip", "install", "-q", "-c", str(ROOT / "constraints.txt"), f"{wheel}[spark]")
+    constraints = folder / "constraints.txt"
+    pins = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    constraints.write_text(re.sub(r"(?m)^pyspark==.*", f"pyspark=={version('pyspark')}", pins), encoding="utf-8")
+    run(str(python), "-m", "pip", "install", "-q", "-c", str(constraints), f"{wheel}[spark]")
     return folder
 
 
