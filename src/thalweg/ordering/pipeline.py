@@ -22,9 +22,7 @@ from thalweg.ordering.stopwatch import Stopwatch
 from thalweg.ordering.types import Booleans, Floats, Integers
 
 SLICE_SECONDS = 10e-3  # half of the time of a batch that runs as one slice, at the most
-FIRST_PART = (
-    0.2  # of this time for the first slice of a longer batch: an order that has become bad does not run for long
-)
+FIRST_PART = 0.2  # of it, for the first slice of a longer batch: the order may have become bad (docs/decisions/0145)
 NEXT_SECONDS = 20e-3  # time of the slices after it, which run in an order that the first has tried
 # Profiling may take as large a share of the filters' own time as an order that was learnt from n profile tuples is
 # expected to lose, LOSS / n: more profile tuples would cost more than they bring. But changes that hide behind other

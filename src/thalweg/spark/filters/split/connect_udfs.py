@@ -82,7 +82,6 @@ def _unknown_functions(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(node.this) for node in tree.find_all(exp.Anonymous)))
 
 
-@lru_cache(MOST_TEXTS)
 def _is_registered(spark: SparkSession, function: str) -> bool:
     """Whether a function is a user's, and not one of Spark's own."""
     from pyspark.errors import PySparkException
