@@ -29,7 +29,7 @@ def catch_up(cell: Cell, present: Collection[int], missing: Mapping[int, bytes],
     watermark
         The watermark of the state.
     """
-    for name, window in cell.windows.items():
+    for name, window in cell.all_windows:
         kept_from = BEGINNING if watermark is None else watermark - cell.query.retention[name]
         for segment in window.segments:
             # A segment that expired in a step which Spark has lost is not present, either: it is missing now.
@@ -38,7 +38,7 @@ def catch_up(cell: Cell, present: Collection[int], missing: Mapping[int, bytes],
     arrived = []
     for number, data in missing.items():
         name, rows = unpack_segment(cell.query, data, may_be_longer=True)  # `Cell.load` has checked that
-        window = cell.windows[name]
+        window = cell.window_of(name, rows)
         arrived.append((int(window.times(rows).max(initial=BEGINNING)), number, window, rows))
         cell.next_segment = max(cell.next_segment, number + 1)
     for _, number, window, rows in sorted(arrived, key=lambda segment: segment[:2]):

@@ -15,6 +15,8 @@ The state is the rows of the windows, as segments; everything else can be made f
 
 from __future__ import annotations
 
+import itertools
+from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
@@ -157,6 +159,10 @@ class Cell:
         self.version = 0  # steps so far
         self.watermark: int | None = None
         self.windows = {name: Window(query, name) for name in query.names}
+        # In a changelog, preserved rows that can match nothing are results until they expire.
+        has_unmatchable = query.keeps_unmatched and query.output == "changelog"
+        kept = query.preserved if has_unmatchable else ()
+        self._unmatchable = {name: Window(query, name, is_probed=False) for name in kept}
         self.next_segment = 0  # the number of the next segment
         self._waiting: dict[str, WaitingRows] = {}
         self._part_rows = FIRST_PART  # results to give at once
@@ -193,10 +199,20 @@ class Cell:
                 joined.append((latest, number, name, rows))
             cell.next_segment = max(cell.next_segment, number + 1)
         for _, number, name, rows in sorted(joined, key=lambda segment: segment[:2]):
-            cell.windows[name].append(rows, number).bytes = len(segments[number])
+            cell.window_of(name, rows).append(rows, number).bytes = len(segments[number])
         for window in cell.windows.values():
             count_deadlines(window)
         return cell
+
+    @property
+    def all_windows(self) -> Iterator[tuple[str, Window]]:
+        """The windows of all inputs, by name, and those of preserved rows that can match nothing."""
+        return itertools.chain(self.windows.items(), self._unmatchable.items())
+
+    def window_of(self, name: str, segment: pa.RecordBatch) -> Window:
+        """The window that holds the rows of a segment: all of them can match, or none can."""
+        can_match, _ = self.windows[name].divide(segment.slice(0, 1))
+        return self.windows[name] if can_match.num_rows or name not in self._unmatchable else self._unmatchable[name]
 
     @property
     def switches(self) -> list[Switch]:
@@ -242,20 +258,23 @@ class Cell:
             yield from self._replace_table(name, rows, step)
         new = self._in_turn(self._accept(arrivals, step))
         deadlines = {name: self._deadlines(name, rows) for name, rows in new.items()}
-        if self.query.kind in {"outer", "anti"}:
-            yield from self._unmatched_parts(step)
-        if self.query.kind in {"semi", "anti"}:
-            yield from self._preserved_parts(new, deadlines, step)
-            last = self._part([], step.statistics)
+        rest: list[ResultChange] = []
+        if self.query.preserved and self.query.output == "changelog":
+            yield from self._changelog_parts(new, deadlines, step)
         else:
-            rest = yield from self._full_parts(self._changes(new, deadlines, step), step.statistics)
-            last = self._part(rest, step.statistics)
+            if self.query.keeps_unmatched:
+                yield from self._unmatched_parts(step)
+            if self.query.kind in {"semi", "anti"}:
+                yield from self._preserved_parts(new, deadlines, step)
+            else:
+                rest = yield from self._full_parts(self._changes(new, deadlines, step), step.statistics)
+        last = self._part(rest, step.statistics)
         self._finish({name: rows.num_rows for name, rows in new.items()}, step)
         yield replace(last, late=step.late, added=step.added, removed=tuple(step.removed))
 
     def end(self) -> Iterator[Step]:
         """All rows have come, and none is late: the results of preserved rows that have no match."""
-        if self.query.kind in {"outer", "anti"}:
+        if self.query.keeps_unmatched and self.query.output == "append":
             for name in self.query.preserved:
                 window = self.windows[name]
                 yield from self._unmatched_rows(name, np.arange(window.start, window.end), Statistics())
@@ -282,7 +301,7 @@ class Cell:
         for name, rows in new.items():
             if not rows.num_rows:
                 continue
-            segment = self._append(name, rows, step, deadlines[name])
+            segment = self._append(self.windows[name], rows, step, deadlines[name])
             if self.query.kind == "anti":
                 continue
             changes = self._enter(name, segment, floors, step.statistics)
@@ -293,10 +312,43 @@ class Cell:
                 first = self._preserved.first_matched(plan, candidates, segment, name)
                 yield self._rows_part(preserved, self.windows[preserved].rows(first), step.statistics)
 
-    def _rows_part(self, name: str, rows: pa.RecordBatch, statistics: Statistics) -> Step:
+    def _changelog_parts(
+        self, new: dict[str, pa.RecordBatch], deadlines: dict[str, Integers], step: OpenStep
+    ) -> Iterator[Step]:
+        """Take in new rows, and tell how combinations change, and which preserved rows have a match or none since."""
+        preserved = self.query.preserved
+        ends = {name: window.end for name, window in self.windows.items()}
+        touched = {name: [self.windows[name].expired(step.before, step.now)] for name in preserved}
+
+        def noted() -> Iterator[ResultChange]:
+            for change in self._changes(new, deadlines, step):
+                for name in preserved:
+                    touched[name].append(self._preserved.matched(name, change.rows))
+                yield change
+
+        if self.query.kind == "outer":
+            rest = yield from self._full_parts(noted(), step.statistics)
+            yield self._part(rest, step.statistics)
+        else:
+            deque(noted(), maxlen=0)  # combinations are no results, but tell which rows to look at
+        for name in preserved:
+            rows = np.unique(np.concatenate([*touched[name], np.arange(ends[name], self.windows[name].end)]))
+            changes = self._preserved.changes(self._adaptation.plan(name), rows, ends, step.before, step.now)
+            for sign, changed in ((-1, changes.ended), (1, changes.begun)):
+                for start in range(0, changed.size, MOST_PART):
+                    part = self.windows[name].rows(changed[start : start + MOST_PART])
+                    yield self._rows_part(name, part, step.statistics, sign)
+        for name, window in self._unmatchable.items():
+            leaving = window.rows(window.expired(step.before, step.now))
+            yield self._rows_part(name, leaving, step.statistics, -1)
+            for come in step.unmatchable.get(name, []):
+                self._append(window, come, step)
+                yield self._rows_part(name, come, step.statistics)
+
+    def _rows_part(self, name: str, rows: pa.RecordBatch, statistics: Statistics, sign: int = 1) -> Step:
         """A part of a step with rows of one input as results."""
         statistics.results += rows.num_rows
-        return Step(self._preserved.result(name, rows), {}, {}, (), statistics)
+        return Step(self._preserved.result(name, rows, sign), {}, {}, (), statistics)
 
     def _replace_table(self, name: str, rows: pa.RecordBatch, step: OpenStep) -> Iterator[Step]:
         """Replace all rows of a table; in a changelog, results of rows that are gone end, and of new rows appear."""
@@ -310,7 +362,7 @@ class Cell:
         step.removed += window.expire(FOREVER)
         first, size = window.end, max(rows.num_rows * LARGE_SEGMENT // max(rows.nbytes, 1), 1)
         for start in range(0, rows.num_rows, size):
-            self._append(name, rows.slice(start, size), step)
+            self._append(window, rows.slice(start, size), step)
         yield from self._changed_parts(1, name, first + come, step)
 
     def _changed_parts(self, sign: int, name: str, rows: Integers, step: OpenStep) -> Iterator[Step]:
@@ -422,7 +474,7 @@ class Cell:
         floors = self._floors(step.now if is_changelog or not self.query.has_count_windows else step.before)
         for name, rows in new.items():
             if rows.num_rows:
-                segment = self._append(name, rows, step, deadlines[name])
+                segment = self._append(self.windows[name], rows, step, deadlines[name])
                 yield from self._enter(name, segment, floors, step.statistics)
 
     def _leave(self, before: int, now: int) -> Iterator[ResultChange]:
@@ -519,29 +571,31 @@ class Cell:
         self._prune(step)
         self.version += 1
         self._adaptation.finish(statistics.rows, statistics)
-        statistics.state_rows = {name: window.alive for name, window in self.windows.items()}
+        statistics.state_rows = dict.fromkeys(self.query.names, 0)
+        for name, window in self.all_windows:
+            statistics.state_rows[name] += window.alive
         statistics.left = {
             name: window.latest_left - window.input.window.microseconds
             for name, window in self.windows.items()
             if isinstance(window.input.window, TimeWindow) and window.latest_left > BEGINNING
         }
         segments = [
-            segment for window in self.windows.values() for segment in window.segments if segment.number is not None
+            segment for _, window in self.all_windows for segment in window.segments if segment.number is not None
         ]
         sizes = [segment.bytes for segment in segments]
         sizes += [waiting.bytes for waiting in self._waiting.values()]
         statistics.state_bytes, statistics.segments = sum(sizes), len(sizes)
-        statistics.memory_bytes = sum(window.bytes for window in self.windows.values())
+        statistics.memory_bytes = sum(window.bytes for _, window in self.all_windows)
 
     def _prune(self, step: OpenStep) -> None:
         """Let expired rows go, and keep segments few."""
-        for name, window in self.windows.items():
+        for name, window in self.all_windows:
             kept_from = step.now - self.query.retention[name]
             step.removed += window.expire(kept_from)
             gone, rows = window.clear_out(kept_from)
             step.removed += gone
             if rows is not None and rows.num_rows:
-                self._append(name, rows, step)
+                self._append(window, rows, step)
                 count_deadlines(window)
             if merged := window.merge():
                 segment = window.segments[-1]
@@ -551,10 +605,12 @@ class Cell:
             del step.added[number]
             step.removed.remove(number)
 
-    def _append(self, name: str, rows: pa.RecordBatch, step: OpenStep, deadlines: Integers | None = None) -> Segment:
+    def _append(
+        self, window: Window, rows: pa.RecordBatch, step: OpenStep, deadlines: Integers | None = None
+    ) -> Segment:
         """Add rows to a window, and to the state."""
-        segment = self.windows[name].append(rows, self.next_segment, deadlines)
-        _, segment.bytes = self._save_segment(name, rows, step)
+        segment = window.append(rows, self.next_segment, deadlines)
+        _, segment.bytes = self._save_segment(window.input.name, rows, step)
         return segment
 
     def _save_segment(self, name: str, rows: pa.RecordBatch, step: OpenStep) -> tuple[int, int]:

@@ -185,8 +185,6 @@ class JoinQuery:
             self.input(name)
         if self.has_count_windows:
             raise ValueError(f"an {self.kind} join needs windows by time: those by count never tell which rows match")
-        if self.output == "changelog":
-            raise ValueError(f"an {self.kind} join gives its results once each; write output='append'")
         if len(self.preserved) > 1 and len(self.inputs) > 2:  # noqa: PLR2004 - the two sides
             raise ValueError(
                 "a full outer join has two inputs; join two at a time, the second join with the first's result"
@@ -198,9 +196,19 @@ class JoinQuery:
                 f"{', '.join(sorted(others))}"
             )
 
+    @property
+    def keeps_unmatched(self) -> bool:
+        """Whether preserved rows without a match are results."""
+        return self.kind in {"outer", "anti"}
+
     @cached_property
     def retention(self) -> dict[str, int]:
-        """How much longer than their windows rows are kept, so that preserved rows that leave find their matches."""
+        """How much longer than their windows rows are kept, so that preserved rows that leave find their matches.
+
+        A changelog tells which rows have a match now, for which the rows in the windows suffice.
+        """
+        if self.output == "changelog":
+            return dict.fromkeys(self.names, 0)
         return {
             each.name: max((self._window_length(name) for name in self.preserved if name != each.name), default=0)
             for each in self.inputs

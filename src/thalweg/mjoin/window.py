@@ -66,9 +66,9 @@ class Segment:
 
 
 class Window:
-    """The window of an input."""
+    """The window of an input; `is_probed` tells whether rows are looked up in it by their keys, which are not NULL."""
 
-    def __init__(self, query: JoinQuery, name: str) -> None:
+    def __init__(self, query: JoinQuery, name: str, *, is_probed: bool = True) -> None:
         self.query, self.input = query, query.input(name)
         self.start = self.end = 0  # numbers of the rows there are
         self.alive = 0  # of these, rows that have not expired
@@ -77,7 +77,8 @@ class Window:
         self.indexes: dict[Key, Index] = {}
         self._chunks: list[Chunk] = []
         self._capacity = LEAST_CAPACITY
-        self._keys = {number: columns[0] for number, columns in query.key_columns[name].items()}
+        keys = query.key_columns[name].items() if is_probed else ()
+        self._keys = {number: columns[0] for number, columns in keys}
         self._fixed = {field.name: dtype for field in self.input.schema if (dtype := _dtype(field.type)) is not None}
         # Times, and keys that are their own codes, are in the rings of their columns.
         sources: list[tuple[str | int, str | None]] = [("times", self.input.time), *self._keys.items()]

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
-from tests.spark.joins.harness import AT_THE_END, Batches, made_with_an_end, run, sql, stream, write
+from tests.spark.joins.harness import (
+    AT_THE_END,
+    SECOND,
+    START,
+    Batches,
+    made,
+    made_with_an_end,
+    run,
+    sql,
+    stream,
+    write,
+)
 
 import thalweg as tw
 
@@ -88,6 +101,52 @@ def test_streams(rocks: SparkSession, tmp_path: Path, names: str, how: str) -> N
     assert f"join that preserves {'A, B' if how == 'full' else 'A'}" in str(about)
 
 
+def in_windows(batches: Batches, watermark: int) -> dict[str, list[pa.Table]]:
+    """The rows that are in their windows at a watermark."""
+    return {
+        name: [
+            table.filter(pc.greater(table["ts"].cast(pa.int64()), watermark - WINDOWS[name] * SECOND))
+            for table in tables
+        ]
+        for name, tables in batches.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("names", "how"),
+    [
+        ("AB", "full"),
+        *(pytest.param("ABC", how, marks=pytest.mark.thorough) for how in ("left", "right", "semi", "anti")),
+    ],
+)
+def test_a_changelog_sums_to_the_current_results_after_each_batch(
+    rocks: SparkSession, tmp_path: Path, names: str, how: str
+) -> None:
+    batches = made(names, 3, 40)
+    write(batches, tmp_path)
+    streams = {name: stream(rocks, tmp_path, name) for name in names}
+    results = joined(streams, how, delay="4 seconds", event_time_of=None, output="changelog")
+    changes: dict[int, list[Any]] = {}
+
+    def take(frame: DataFrame, number: int) -> None:
+        changes[number] = frame.collect()
+
+    query = results.writeStream.foreachBatch(take).trigger(availableNow=True).start()
+    query.awaitTermination()
+    current: Counter[tuple[Any, ...]] = Counter()
+    for progress in query.recentProgress:
+        number = progress.batchId
+        for *values, change in changes[number]:
+            current[tuple(values)] += change
+        moment = datetime.fromisoformat(progress.eventTime["watermark"])
+        watermark = round(moment.timestamp() * SECOND) or START - 100 * SECOND
+        history = {name: tables[: number + 1] for name, tables in batches.items()}
+        expected = answer(in_windows(history, watermark), how)
+        assert expected
+        assert min(current.values()) >= 0
+        assert +current == expected
+
+
 def test_errors_say_what_to_write(rocks: SparkSession) -> None:
     rate = rocks.readStream.format("rate").load().selectExpr("value", "timestamp AS ts")
     table = rocks.range(3).selectExpr("id AS value", "current_timestamp() AS ts")
@@ -97,7 +156,6 @@ def test_errors_say_what_to_write(rocks: SparkSession) -> None:
         (streams, {"how": "lefft"}, "how is 'lefft'; did you mean 'left'. Write one of inner, left"),
         ({"a": table, "b": rate}, {}, "preserves the rows of a, which is a table: it is never known"),
         (streams, {"windows": {"a": None, "b": "1 minute"}}, "a stream with the window None: it is never known"),
-        (streams, {"output": "changelog"}, "write output='append'"),
         (streams, {"on": "a.value = b.value AND a.value % 2 < b.value"}, "decides which rows have a match"),
         (streams, {"how": "semi", "select": ["b.value"]}, "semi joins have the columns of a only, not of b"),
         (streams, {"event_time_of": "b"}, "a row of a without a match has no time of b; write event_time_of='latest'"),

@@ -52,7 +52,7 @@ class Layout:
     def required_columns(self, name: str) -> list[str]:
         """The columns in which a row must have a value to be in any result."""
         keys = [column for columns in self.query.key_columns[name].values() for column in columns]
-        if name in self.query.preserved and self.query.kind in {"outer", "anti"}:
+        if name in self.query.preserved and self.query.keeps_unmatched:
             keys = []
         time = self.query.input(name).time
         return list(dict.fromkeys([*keys, *([time] if time else [])]))
