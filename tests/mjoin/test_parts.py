@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from thalweg.mjoin import Cell, Input, JoinQuery, TimeWindow
-from thalweg.mjoin import cell as cell_module
+from thalweg.mjoin import Cell, Input, JoinQuery, TimeWindow, result_parts
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("text", pa.string())])
 
@@ -39,8 +38,8 @@ def test_parts_are_bounded_and_all_of_it(
     steps = [{name: rows(random, 10 * step) for name in "ABC"} for step in range(8)]
     whole = [Cell(query)]
     expected = [whole[0].step(arrivals, 10 * step - 10) for step, arrivals in enumerate(steps)]
-    monkeypatch.setattr(cell_module, "PART_BYTES", part_bytes)
-    monkeypatch.setattr(cell_module, "FIRST_PART", 7)
+    monkeypatch.setattr(result_parts, "PART_BYTES", part_bytes)
+    monkeypatch.setattr(result_parts, "FIRST_PART", 7)
     cell, most, state = Cell(query), 0, dict[int, bytes]()
     for step, arrivals in enumerate(steps):
         parts = list(cell.parts(arrivals, 10 * step - 10))

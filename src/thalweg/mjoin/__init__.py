@@ -6,8 +6,9 @@ q-aware-join-ordering-2009, section 2)
 
 from __future__ import annotations
 
-from thalweg.mjoin.cell import Cell, Statistics, Step
+from thalweg.mjoin.cell import Cell
 from thalweg.mjoin.query import CHANGE, EVENT_TIME, CountWindow, Input, JoinQuery, Residual, TimeWindow
+from thalweg.mjoin.step import Statistics, Step
 from thalweg.mjoin.window import BEGINNING
 
 __all__ = [

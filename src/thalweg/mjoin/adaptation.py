@@ -27,7 +27,7 @@ from thalweg.ordering import POLICIES, Policy
 from thalweg.registry import find
 
 if TYPE_CHECKING:
-    from thalweg.mjoin.cell import Statistics
+    from thalweg.mjoin.step import Statistics
 
 PLANNED = 8  # steps after which orders are planned anew though nothing has changed: that takes milliseconds
 AT_ONCE = 50_000  # combinations of rows that a plan must save an input in a step not to wait until the step has ended

@@ -17,9 +17,8 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from functools import reduce
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -29,78 +28,17 @@ from thalweg.kernels import MJOIN, count_handled
 from thalweg.mjoin.adaptation import Adaptation, DropProbes, Switch
 from thalweg.mjoin.counting import count_deadlines
 from thalweg.mjoin.difference import difference
-from thalweg.mjoin.keys import equal, is_exact
-from thalweg.mjoin.marks import ELSEWHERE, all_meet_here, mark, marks_of, meet_here, unmarked
+from thalweg.mjoin.marks import ELSEWHERE, mark, marks_of, unmarked
 from thalweg.mjoin.preserved import PreservedRows
 from thalweg.mjoin.probing import Prober
 from thalweg.mjoin.query import CountWindow, JoinQuery, TimeWindow
+from thalweg.mjoin.result_parts import MOST_PART, ResultParts
 from thalweg.mjoin.segments import check_left, pack_segment, unpack_segment
+from thalweg.mjoin.step import OpenStep, ResultChange, Statistics, Step
 from thalweg.mjoin.window import BEGINNING, FOREVER, LARGE_SEGMENT, Segment, Window
 from thalweg.ordering.types import Integers
 
-PART_BYTES = 8 << 20  # of results at once, roughly: so many that the cost of sending a part does not matter
-FIRST_PART, MOST_PART = 1 << 12, 1 << 17  # results at once: while it is not known how wide they are, and at most
 ROWS_PER_PROFILE_TUPLE = 80  # the unit in which `count_handled` counts: kernels save half a microsecond a row
-
-
-@dataclass
-class Statistics:
-    """The counts of a step, and the estimates and orders after it."""
-
-    rows: dict[str, int] = field(default_factory=dict)  # new rows that were joined
-    late: dict[str, int] = field(default_factory=dict)  # rows that came too late
-    keyless: dict[str, int] = field(default_factory=dict)  # rows that can match nothing: a key is NULL
-    waiting: dict[str, int] = field(default_factory=dict)  # rows that wait for the watermark, with windows by count
-    results: int = 0
-    probes: int = 0  # lookups in an index
-    visited: int = 0  # rows that were found there
-    intermediate: int = 0  # combinations of rows that were made on the way to results
-    state_rows: dict[str, int] = field(default_factory=dict)  # rows in the windows
-    left: dict[str, int] = field(default_factory=dict)  # the latest time of rows that have left their window by time
-    state_bytes: int = 0
-    segments: int = 0
-    memory_bytes: int = 0  # of the windows, with their indexes
-    rates: dict[str, float] = field(default_factory=dict)  # rows a step
-    selectivities: dict[str, float] = field(default_factory=dict)  # share of matching pairs, by "input input"
-    survivors: dict[str, float] = field(default_factory=dict)  # share of rows that no single probe drops
-    orders: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    drop_probing: dict[str, bool] = field(default_factory=dict)
-    switches: list[Switch] = field(default_factory=list)  # of this step
-
-    def to_dict(self) -> dict[str, Any]:
-        """The statistics as plain values for JSON."""
-        return asdict(self)
-
-
-@dataclass
-class Step:
-    """The results of a step, and how it changed the state; or a part of it: all but the last have results only."""
-
-    results: pa.RecordBatch
-    late: Mapping[str, pa.RecordBatch]
-    added: Mapping[int, bytes]  # segments that are new
-    removed: tuple[int, ...]  # numbers of segments that are no longer needed
-    statistics: Statistics
-
-
-@dataclass
-class OpenStep:
-    """A step that is under way: its watermarks, and its changes so far."""
-
-    before: int  # the watermark of the last step
-    now: int  # and of this step
-    statistics: Statistics = field(default_factory=Statistics)
-    late: dict[str, pa.RecordBatch] = field(default_factory=dict)
-    added: dict[int, bytes] = field(default_factory=dict)
-    removed: list[int] = field(default_factory=list)
-    unmatchable: dict[str, list[pa.RecordBatch]] = field(default_factory=dict)  # new rows that can match nothing
-
-
-class ResultChange(NamedTuple):
-    """Results that appear or end."""
-
-    sign: int  # 1 or -1
-    rows: dict[str, Integers]  # the numbers of their rows, by input
 
 
 class WaitingRows(NamedTuple):
@@ -165,9 +103,9 @@ class Cell:
         self._unmatchable = {name: Window(query, name, is_probed=False) for name in kept}
         self.next_segment = 0  # the number of the next segment
         self._waiting: dict[str, WaitingRows] = {}
-        self._part_rows = FIRST_PART  # results to give at once
         self._prober = Prober(query, self.windows)
-        self._preserved = PreservedRows(query, self._prober, self._with_equal_keys)
+        self._results = ResultParts(query, self.windows)
+        self._preserved = PreservedRows(query, self._prober, self._results.with_equal_keys)
         self._adaptation = Adaptation(query, self._prober, planner, policy, drift, orders, drop_probing)
 
     @classmethod
@@ -267,8 +205,8 @@ class Cell:
             if self.query.kind in {"semi", "anti"}:
                 yield from self._preserved_parts(new, deadlines, step)
             else:
-                rest = yield from self._full_parts(self._changes(new, deadlines, step), step.statistics)
-        last = self._part(rest, step.statistics)
+                rest = yield from self._results.full(self._changes(new, deadlines, step), step.statistics)
+        last = self._results.part(rest, step.statistics)
         self._finish({name: rows.num_rows for name, rows in new.items()}, step)
         yield replace(last, late=step.late, added=step.added, removed=tuple(step.removed))
 
@@ -327,8 +265,8 @@ class Cell:
                 yield change
 
         if self.query.kind == "outer":
-            rest = yield from self._full_parts(noted(), step.statistics)
-            yield self._part(rest, step.statistics)
+            rest = yield from self._results.full(noted(), step.statistics)
+            yield self._results.part(rest, step.statistics)
         else:
             deque(noted(), maxlen=0)  # combinations are no results, but tell which rows to look at
         for name in preserved:
@@ -368,9 +306,9 @@ class Cell:
     def _changed_parts(self, sign: int, name: str, rows: Integers, step: OpenStep) -> Iterator[Step]:
         """The results that end or appear with rows of a table; all at once, for these rows are replaced next."""
         found = self._prober.run(self._adaptation.plan(name), rows, self._floors(step.before)) if rows.size else ()
-        rest = yield from self._full_parts((ResultChange(sign, each.rows) for each in found), step.statistics)
+        rest = yield from self._results.full((ResultChange(sign, each.rows) for each in found), step.statistics)
         if rest:
-            yield self._part(rest, step.statistics)
+            yield self._results.part(rest, step.statistics)
 
     def _begin(self, watermark: int | None) -> OpenStep:
         """Move the watermark."""
@@ -501,68 +439,6 @@ class Cell:
         That of a window by count is the time of a row, which may be the watermark itself only later.
         """
         return {each.name: watermark - isinstance(each.window, CountWindow) for each in self.query.inputs}
-
-    def _full_parts(
-        self, changes: Iterable[ResultChange], statistics: Statistics
-    ) -> Generator[Step, None, list[ResultChange]]:
-        """Results as parts of a step, but for the last results, which fill no part."""
-        waiting, size = list[ResultChange](), 0
-        for sign, rows in changes:
-            start, end = 0, rows[self.query.names[0]].size
-            while start < end:
-                stop = min(start + self._part_rows - size, end)
-                waiting.append(ResultChange(sign, {name: numbers[start:stop] for name, numbers in rows.items()}))
-                size, start = size + stop - start, stop
-                if size == self._part_rows:
-                    yield self._part(waiting, statistics)
-                    waiting, size = [], 0
-        return waiting
-
-    def _part(self, changes: list[ResultChange], statistics: Statistics) -> Step:
-        """A part of a step."""
-        batch = self._result_batch(changes)
-        statistics.results += batch.num_rows
-        if batch.num_rows:
-            self._part_rows = min(max(PART_BYTES * batch.num_rows // max(batch.nbytes, 1), 1), MOST_PART)
-        return Step(batch, {}, {}, (), statistics)
-
-    def _result_batch(self, changes: list[ResultChange]) -> pa.RecordBatch:
-        """Results as rows."""
-        query, nothing = self.query, np.empty(0, np.int64)
-        rows = {name: np.concatenate([nothing, *(each.rows[name] for each in changes)]) for name in query.names}
-        signs = np.repeat(
-            np.array([each.sign for each in changes], np.int8), [each.rows[query.names[0]].size for each in changes]
-        )
-        for choose in (self._with_equal_keys, self._that_count_here):
-            chosen = choose(rows)
-            if chosen is not None:
-                rows, signs = {name: numbers[chosen] for name, numbers in rows.items()}, signs[chosen]
-        columns = [self.windows[name].take(rows[name], column) for name, column, _ in query.select]
-        if query.event_time_of:
-            times = [self.windows[name].ring("times", rows[name]) for name in query.event_time_of]
-            columns.append(pa.array(reduce(np.maximum, times)))
-        if query.output == "changelog":
-            columns.append(pa.array(signs))
-        return pa.record_batch(columns, schema=query.result_schema)
-
-    def _with_equal_keys(self, rows: Mapping[str, Integers]) -> Integers | None:
-        """Which results have equal keys where keys were joined by hash; None if all surely have."""
-        same = None
-        for equal_columns in self.query.equalities:
-            columns = dict(sorted(equal_columns))
-            (first, column), *others = columns.items()
-            if not is_exact(self.query.input(first).schema.field(column).type):
-                values = self.windows[first].take(rows[first], column)
-                for name, other in others:
-                    agree = equal(values, self.windows[name].take(rows[name], other))
-                    same = agree if same is None else same & agree
-        return None if same is None or same.all() else np.flatnonzero(same)
-
-    def _that_count_here(self, rows: Mapping[str, Integers]) -> Integers | None:
-        """Which results count in this cell, where rows of several layouts meet; None if all surely do."""
-        if all_meet_here(segment.mark for window in self.windows.values() for segment in window.segments):
-            return None
-        return np.flatnonzero(meet_here([self.windows[name].marks(numbers) for name, numbers in rows.items()]))
 
     def _finish(self, rows: dict[str, int], step: OpenStep) -> None:
         """Let expired rows go, adapt the orders, and complete the statistics."""

@@ -101,9 +101,7 @@ class PreservedRows:
             columns.append(pa.array(np.full(rows.num_rows, sign, np.int8)))
         return pa.record_batch(columns, schema=query.result_schema)
 
-    def _combinations(
-        self, plan: ProbePlan, rows: Integers, floors: Mapping[str, int] | None = None
-    ) -> Iterator[Rows]:
+    def _combinations(self, plan: ProbePlan, rows: Integers, floors: Mapping[str, int] | None = None) -> Iterator[Rows]:
         """All combinations that rows have ever been in, or those of rows with a later deadline than `floors`."""
         for found in self._prober.run(plan, rows, floors or self._floors):
             chosen = self._surely(found.rows)
