@@ -1,7 +1,7 @@
 """Lowers a plan to Spark: from stages of predicates to a DataFrame, or to one Column.
 
-Spark's optimizer moves conditions ahead of Python functions and joins wherever it can, which is right until it is not.
-A condition that has to run behind a function or a join is made to depend on its outcome, so that it stays there.
+Spark's optimizer moves conditions ahead of Python functions and joins wherever it can, which is usually right. A
+condition that has to run behind a function or a join is made to depend on its outcome, so that it stays there.
 Wherever possible a stage is one deterministic filter: then filters that come later still reach the data's source.
 """
 

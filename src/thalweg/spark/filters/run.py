@@ -1,6 +1,6 @@
 """A `tw.where` or `tw.stream` that was started: its query, the plan that runs now, and the plans before it.
 
-Lives in the registry of runs, from which explain and metrics read. All that changes of a query changes here.
+Lives in the registry of runs, from which explain and metrics read. This is the only mutable state of a query.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The watermark of a join in which an idle stream holds it back only for a while.
+"""Lets the watermark of a join advance after a stream has been idle for a given time.
 
 Spark's watermark is the least of all streams, and a stream that sends nothing holds it where it is. With `idle=` each
 cell also knows the latest time of every stream, and when rows of the stream last came, by the time of micro-batches. A

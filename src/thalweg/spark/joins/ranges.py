@@ -1,8 +1,8 @@
 """Ranges between event times, such as ``b.ts BETWEEN a.ts AND a.ts + INTERVAL 10 MINUTES``, make windows shorter.
 
 Windows and ranges are bounds of one kind: no row of a result is later than another row of it by more than so much. From
-all such bounds follow the tightest ones, by the shortest paths between streams; a row that every other row of a result
-can be later than by ten minutes at most is needed no longer. The conditions themselves are still tested.
+all such bounds follow the tightest ones, by the shortest paths between streams. If all other rows of a result come at
+most ten minutes after a row, that row can be dropped after ten minutes. The conditions themselves are still tested.
 """
 
 from __future__ import annotations

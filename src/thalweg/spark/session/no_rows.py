@@ -1,4 +1,4 @@
-"""Aggregates of all rows, such as count(*), have a result even for a round of which no row is left."""
+"""Queries over no rows: views without rows, and aggregates such as count(*), which have a result for them."""
 
 from __future__ import annotations
 

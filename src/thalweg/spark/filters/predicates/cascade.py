@@ -1,4 +1,4 @@
-"""Predicates that a cheap score decides where it is sure, and a costly predicate else."""
+"""Predicates decided by a cheap score where it is confident, and otherwise by a costly predicate."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,18 +16,33 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
+@dataclass(frozen=True)
+class RegexSearch:
+    """Whether a pattern is found in a column: a condition that is told apart by its content, whatever its name."""
+
+    column: str
+    pattern: str
+
+    def __call__(self, frame: DataFrame) -> Column:
+        """The condition as a Column."""
+        from pyspark.sql import functions as f
+
+        _check_pattern(frame, self)
+        return f.col(self.column).rlike(self.pattern)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExpressionPredicate(Predicate):
-    """A condition that Spark evaluates: text in Spark SQL, a Column, or a function from a DataFrame to a Column."""
+    """A condition that Spark evaluates: text in Spark SQL, a Column, or a search by a regular expression."""
 
-    condition: str | Column | Callable[[DataFrame], Column]
+    condition: str | Column | RegexSearch
     whole: bool = True  # False for a condition that `tw.where` may split at its ANDs and ORs
     facts: Facts | None = None  # if Spark has analysed the condition
     ready: Column | None = None  # the condition as a Column, if it is made already
 
     @property
     def details(self) -> tuple[object, ...]:  # noqa: D102 - as the base has it
-        return (self.name if callable(self.condition) else str(self.condition),)
+        return (self.condition,)
 
     def column(self, frame: DataFrame) -> Column:
         """The condition as a Column."""
@@ -36,9 +50,9 @@ class ExpressionPredicate(Predicate):
             return self.ready
         if isinstance(self.condition, str):
             return expression(self.condition)
-        if is_column(self.condition):
-            return self.condition  # type: ignore[return-value]
-        return self.condition(frame)  # type: ignore[operator]
+        if isinstance(self.condition, RegexSearch):
+            return self.condition(frame)
+        return self.condition
 
     def in_spark(self, analysis: Analysis) -> SparkCondition:  # noqa: D102
         return analysis.condition(self)
@@ -65,6 +79,8 @@ def regex(column: str, pattern: str, *, name: str | None = None, **options: Any)
 
     >>> regex("url", r"/login\b").name
     'url rlike /login\\b'
+    >>> regex("url", "a", name="known").signature == regex("url", "b", name="known").signature
+    False
     """
     if not column or type(column) is not str:
         raise TypeError(f"tw.regex takes a column's name first, tw.regex('url', pattern), not {column!r}")
@@ -74,27 +90,20 @@ def regex(column: str, pattern: str, *, name: str | None = None, **options: Any)
         )
     if not isinstance(pattern, str):
         raise TypeError(f"tw.regex takes a pattern as text, not {pattern!r}")
-    shown = name or f"{column} rlike {pattern}"
-
-    def make(frame: DataFrame) -> Column:
-        from pyspark.sql import functions as f
-
-        _check_pattern(frame, shown, pattern)
-        return f.col(column).rlike(pattern)
-
-    return ExpressionPredicate(name=shown, condition=make, **checked_options(options))
+    search = RegexSearch(column, pattern)
+    return ExpressionPredicate(name=name or f"{column} rlike {pattern}", condition=search, **checked_options(options))
 
 
-def _check_pattern(frame: DataFrame, name: str, pattern: str) -> None:
+def _check_pattern(frame: DataFrame, search: RegexSearch) -> None:
     """Refuse a pattern that Java does not take; Connect learns it from Spark."""
     if not hasattr(frame, "_jdf"):
         return
     from pyspark.errors import IllegalArgumentException
 
     try:
-        java_class(frame.sparkSession._jvm, "java.util.regex.Pattern").compile(pattern)  # noqa: SLF001
+        java_class(frame.sparkSession._jvm, "java.util.regex.Pattern").compile(search.pattern)  # noqa: SLF001
     except IllegalArgumentException as error:
         reason = str(error).partition("\n")[0]
         raise ValueError(
-            f"predicate {name!r}: {pattern!r} is no pattern in Java's syntax, which Spark uses: {reason}"
+            f"column {search.column!r}: {search.pattern!r} is no pattern in Java's syntax, which Spark uses: {reason}"
         ) from None
