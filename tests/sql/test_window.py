@@ -23,6 +23,7 @@ def parse(text: str) -> ContinuousQuery:
         ("[500 ms]", SECOND // 2, SECOND // 2),
         ("[1 microsecond]", 1, 1),
         ("[7 us]", 7, 7),
+        ("[1 h SLIDE 10 min]", HOUR, 600 * SECOND),
         ("[2 Weeks]", 14 * 24 * HOUR, 14 * 24 * HOUR),
         ("[1 hour SLIDE 10 minutes]", HOUR, 600 * SECOND),
         ("[1 day slide 1 day]", 24 * HOUR, 24 * HOUR),

@@ -9,20 +9,10 @@ from decimal import Decimal
 
 from sqlglot import Token, TokenType
 
+from thalweg.durations import UNITS, microseconds_in
 from thalweg.sql.query import RoundWindow
 from thalweg.sql.query_text import EXAMPLE, QueryText
 
-MICROSECONDS = {
-    "microsecond": 1,
-    "us": 1,
-    "millisecond": 1_000,
-    "ms": 1_000,
-    "second": 1_000_000,
-    "minute": 60_000_000,
-    "hour": 3_600_000_000,
-    "day": 86_400_000_000,
-    "week": 604_800_000_000,
-}
 _NUMBER = re.compile(r"(\d{1,18}(\.\d{0,18})?|\.\d{1,18})([eE][+-]?\d)?")
 _EXAMPLES = "[10 seconds], [500 ms] or [1 hour SLIDE 10 minutes]"
 _END = f"end the query with its window, such as WINDOW {_EXAMPLES}"
@@ -81,9 +71,9 @@ def _read_duration(text: QueryText, tokens: Sequence[Token], before: Token) -> i
     place = tokens[0] if tokens else before
     has_number = bool(tokens) and tokens[0].token_type == TokenType.NUMBER
     unit = " ".join(token.text.lower() for token in tokens[1:]) or "second"
-    microseconds = MICROSECONDS.get(unit, MICROSECONDS.get(unit.removesuffix("s")))
+    microseconds = microseconds_in(unit)
     if not has_number or microseconds is None:
-        units = ", ".join(MICROSECONDS)
+        units = ", ".join(UNITS)
         hint = f"write a number, a space and a unit, such as WINDOW {_EXAMPLES}; units are {units}"
         raise text.error("this is no duration", place, hint)
     number = tokens[0].text

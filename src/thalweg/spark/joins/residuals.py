@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thalweg.durations import UNITS
 from thalweg.spark.joins.kinds import (
     WHOLE,
     ColumnKind,
@@ -34,7 +35,6 @@ from thalweg.spark.joins.kinds import (
     null_safe_equal,
     unary,
 )
-from thalweg.spark.joins.text import MICROSECONDS
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
@@ -204,7 +204,7 @@ def _literal(expression: Expr) -> tuple[ColumnKind, pa.Scalar]:
         return BOOLEAN, pa.scalar(bool(expression.this))
     if isinstance(expression, e.Interval):
         microseconds = interval_microseconds(expression)
-        is_short = abs(microseconds) < MICROSECONDS["day"]
+        is_short = abs(microseconds) < UNITS["day"]
         kind = ColumnKind(Family.DURATION, WHOLE.precision, is_literal=True, is_short=is_short)
         return kind, pa.scalar(microseconds, pa.int64())
     if isinstance(expression, e.Cast) and isinstance(expression.this, e.Literal):
@@ -260,9 +260,9 @@ def interval_microseconds(expression: Expr) -> int:
     parts, place = 0, 0
     while match := INTERVAL_PART.match(text, place):
         name = match[2].lower().removesuffix("s")
-        if name not in MICROSECONDS:
+        if name not in UNITS:
             raise NotExactError
-        parts += int(match[1]) * MICROSECONDS[name]
+        parts += int(match[1]) * UNITS[name]
         place = match.end()
     if not place or text[place:].strip():
         raise NotExactError

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from datetime import timedelta
 
+from thalweg.durations import UNITS, microseconds_in
 from thalweg.joinorder.text import Attribute
 from thalweg.mjoin.query import CountWindow, TimeWindow
 from thalweg.spark.joins.condition import Columns, resolve, resolve_stream
@@ -20,27 +21,6 @@ MOST_DIGITS = 18  # of a number of rows
 DURATION = re.compile(r"\s*([-+]?\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
 WINDOW_EXAMPLE = "'10 minutes', or {'R1': '10 minutes', 'R2': '1 hour', 'T': None} with None for rows that never expire"
 LONGEST = 2**62  # microseconds: a sum of two of them fits into 64 bits
-MICROSECONDS = {
-    "microsecond": 1,
-    "millisecond": 1_000,
-    "second": 1_000_000,
-    "minute": 60_000_000,
-    "hour": 3_600_000_000,
-    "day": 86_400_000_000,
-    "week": 604_800_000_000,
-}
-SHORT_UNITS = {
-    "us": "microsecond",
-    "ms": "millisecond",
-    "s": "second",
-    "sec": "second",
-    "m": "minute",
-    "min": "minute",
-    "h": "hour",
-    "hr": "hour",
-    "d": "day",
-    "w": "week",
-}
 
 
 def parse_select(
@@ -133,12 +113,10 @@ def microseconds(duration: object, noun: str) -> int:
     if isinstance(duration, timedelta):
         found = duration // timedelta(microseconds=1)
     elif isinstance(duration, str) and (match := DURATION.fullmatch(duration)):
-        unit = match[2].lower()
-        unit = SHORT_UNITS.get(unit, unit.removesuffix("s"))
-        exact = float(match[1]) * MICROSECONDS.get(unit, math.nan)
+        exact = float(match[1]) * (microseconds_in(match[2]) or math.nan)
         found = round(exact) if abs(exact) <= LONGEST else None
     if found is None:
-        units = ", ".join(f"{unit}s" for unit in MICROSECONDS)
+        units = ", ".join(f"{unit}s" for unit in UNITS)
         raise ValueError(f"{noun} is {duration!r}; write it like '10 minutes', with a unit of {units}")
     if found < 0:
         raise ValueError(f"{noun} is {str(duration)!r}; it cannot be less than 0")
