@@ -13,17 +13,17 @@ from itertools import permutations
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
+from thalweg.durations import UNITS
 from thalweg.mjoin import TimeWindow
 from thalweg.spark.joins.condition import Condition
 from thalweg.spark.joins.inputs import JoinInput
 from thalweg.spark.joins.kinds import NotExactError
 from thalweg.spark.joins.residuals import interval_microseconds
-from thalweg.spark.joins.text import MICROSECONDS
 
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
 
-DAY = MICROSECONDS["day"]
+DAY = UNITS["day"]
 
 
 class TimeBound(NamedTuple):
