@@ -40,6 +40,7 @@ def test_scenario_measures_all_its_targets(spark: SparkSession, scenario: str, m
     monkeypatch.setattr(hundred, "hundred", lambda: dict(list(work.hundred().items())[:4]))
     monkeypatch.setattr(hundred, "FEW", 2)
     monkeypatch.setattr(bursty, "QUERIES", {"forwarded": bursty.QUERIES["forwarded"]})
+    monkeypatch.setattr(bursty, "BATCHES", 1)
     options, targets = TINY[scenario]
     ticks: list[tuple[int, int]] = []
     measure = import_module(f"{session.__name__}.{scenario}").measure
