@@ -110,6 +110,7 @@ def test_filters_on_top_of_one_another_are_one(numbers: DataFrame) -> None:
     "query",
     [
         "SELECT x.a, count(*) FROM numbers x JOIN numbers y ON x.id = y.a WHERE x.a > 3 AND y.s LIKE '1%' GROUP BY 1",
+        "SELECT * FROM numbers WHERE s LIKE '1%' AND id NOT IN (SELECT a FROM numbers WHERE s LIKE '%7%')",
         "SELECT id FROM numbers WHERE a > 3 AND (id < 5 OR id > 9) AND s IN ('1', '2') AND id IS NOT NULL",
     ],
 )

@@ -256,19 +256,23 @@ def ids_or_error(frame: DataFrame) -> list[int] | str:
 
 
 def differences(tree: Tree, frame: DataFrame, condition: Any) -> list[str]:  # noqa: ANN401 - text or Column
-    """In what `tw.where` and `tw.adapt` differ from plain Spark and from the model."""
+    """In what `tw.where` and `tw.adapt` differ from plain Spark and from the model.
+
+    Where plain Spark raises an error, it does not tell what becomes of the other rows. Then the promise about errors is
+    checked for the rows themselves: see `_broken_promises`.
+    """
     written = frame.where(condition)
     adaptive = [tw.where(frame, condition), tw.adapt(written)]
     plain = ids_or_error(written)
     found = [_difference(tree, plain, each) for each in adaptive if each is not written]
+    if isinstance(plain, str):
+        found += _broken_promises(tree, frame, condition)
     return [f"{text_of(tree)}: {problem}" for problem in found if problem is not None]
 
 
 def _difference(tree: Tree, plain: list[int] | str, adaptive: DataFrame) -> str | None:
     found = ids_or_error(adaptive)
-    marks = [MARKS[part] for part in parts_of(tree) if part in MARKS]
-    told = [TOLD] if UDFS.keys() & parts_of(tree) and NATIVE.keys() & MARKS.keys() & set(parts_of(tree)) else []
-    if isinstance(plain, str) and not any(mark in plain for mark in marks):
+    if isinstance(plain, str) and not _is_of(plain, tree, set(MARKS)):
         return f"plain Spark raises an error that the model does not know: {plain[:500]}"
     if isinstance(plain, list) and found != plain:
         return f"plain Spark keeps {plain}, and not {str(found)[:500]}"
@@ -276,11 +280,50 @@ def _difference(tree: Tree, plain: list[int] | str, adaptive: DataFrame) -> str 
     if isinstance(found, list):
         wrong = [number for number, fate in possible.items() if (IN if number in found else OUT) not in fate]
         return f"wrong rows {wrong}" if wrong else None
-    if not any(mark in found for mark in [*marks, *told]):
-        return f"another error: {found[:500]}"
-    # A UDF that stays in Spark is evaluated on all rows, as Spark does.
-    is_allowed = any(ERROR in fate for fate in possible.values()) or "stays in Spark" in str(tw.explain(adaptive))
-    return None if is_allowed else f"an error although its rows are rejected: {found[:500]}"
+    if _stays_in_spark(adaptive):  # a UDF that stays in Spark is evaluated on all rows, as Spark does
+        return None if _is_of(found, tree, set(MARKS)) else f"another error: {found[:500]}"
+    raising = {part for row in ROWS if ERROR in possible[row.id] for part in raising_parts(tree, row)}
+    return None if _is_of(found, tree, raising) else f"an error that no row may raise: {found[:500]}"
+
+
+def _broken_promises(tree: Tree, frame: DataFrame, condition: Any) -> Iterator[str]:  # noqa: ANN401 - as above
+    """Where `tw.where` raises for rows that a part rejects, or does not raise for a row that fails and is not rejected.
+
+    The rows that must not raise are filtered alone; then together with a row that must, one for each set of parts.
+    """
+    settled = [row for row in ROWS if ERROR not in fates(tree, row)]
+    failing = {raising_parts(tree, row): row for row in ROWS if fates(tree, row) == {ERROR}}
+    expected = [row.id for row in settled if fates(tree, row) == {IN}]
+    kept = tw.where(_frame_like(frame, settled), condition)
+    if _stays_in_spark(kept):
+        return
+    found = ids_or_error(kept)
+    if found != expected:
+        yield f"without the rows that may raise {expected} are to be kept, and not {str(found)[:500]}"
+    for parts, row in failing.items():
+        found = ids_or_error(tw.where(_frame_like(frame, [*settled, row]), condition))
+        if not isinstance(found, str) or not _is_of(found, tree, set(parts)):
+            yield f"row {row.id} is to raise an error of {sorted(parts)}, and not {str(found)[:500]}"
+
+
+def _frame_like(frame: DataFrame, rows: list[ConditionRow]) -> DataFrame:
+    return frame.sparkSession.createDataFrame(rows, SCHEMA).coalesce(1)
+
+
+def _stays_in_spark(frame: DataFrame) -> bool:
+    return "stays in Spark" in str(tw.explain(frame))
+
+
+def raising_parts(tree: Tree, row: ConditionRow) -> frozenset[str]:
+    """The parts of a condition that raise on a row."""
+    return frozenset(part for part in parts_of(tree) if outcomes(part, row) == {ERROR})
+
+
+def _is_of(error: str, tree: Tree, parts: set[str]) -> bool:
+    """Whether an error is of one of some parts of a condition."""
+    raising = parts & set(parts_of(tree))
+    told = [TOLD] if UDFS.keys() & set(parts_of(tree)) and NATIVE.keys() & raising else []
+    return any(mark in error for mark in [*(MARKS[part] for part in raising), *told])
 
 
 def random_tree(random_numbers: random.Random, parts: int) -> Tree:

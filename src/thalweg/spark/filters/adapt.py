@@ -39,7 +39,7 @@ SIDES = {  # of a join that drop a row before or after it alike
     "RIGHT OUTER": (RIGHT,),
 }
 # Filters in the text of a plan, and calls of functions in them that may take time; a few too many do no harm.
-FILTER = re.compile(r"^[\s:+\-|]*Filter (.*)", re.MULTILINE)
+FILTER, JOIN = re.compile(r"[\s:+\-|]*Filter (.*)"), re.compile(r"[\s:+\-|]*Join ")
 SLOW = re.compile(
     r"\b(?:I?LIKE|RLIKE)\b|\bcast\([^()]*#[^()]* as (?:date|string|timestamp)|"
     r"\b(?!(?:abs|cast|char|coalesce|date_add|date_sub|datediff|decimal|isnan|isnotnull|isnull|nullif|nvl2?|outer|pmod|varchar)\()"
@@ -196,14 +196,26 @@ class _Adaptation:
 
 
 def _may_take_time(plan_text: str) -> bool:
-    r"""Whether the filters of a plan have several conditions that may take time, as far as its text tells.
+    r"""Whether some filter of a plan has several conditions that may take time, as far as the plan's text tells.
+
+    Filters on top of one another are one filter, also with a join between them, into which conditions move.
 
     >>> _may_take_time("Filter ((a#1 > cast(5 as decimal(9,2))) AND b#2 LIKE x%)\n+- Range (0, 9)")
     False
     >>> _may_take_time("Project [a#1]\n+- Filter (length(b#2) > 3)\n   +- Filter RLIKE(b#2, x)\n      +- Range (0, 9)")
     True
+    >>> _may_take_time("Filter (length(b#2) > 3)\n+- Project [b#2]\n   +- Filter RLIKE(b#2, x)\n      +- Range (0, 9)")
+    False
     """
-    return sum(len(SLOW.findall(condition)) for condition in FILTER.findall(plan_text)) >= WORTH_ORDERING
+    slow = 0
+    for line in plan_text.splitlines():
+        if (found := FILTER.match(line)) is not None:
+            slow += len(SLOW.findall(found[1]))
+            if slow >= WORTH_ORDERING:
+                return True
+        elif JOIN.match(line) is None:
+            slow = 0
+    return False
 
 
 def _has_choice(tree: Node) -> bool:

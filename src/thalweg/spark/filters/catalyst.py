@@ -177,15 +177,15 @@ def refiltered(
     without another analysis by Spark, which takes longer than all else of a call.
     """
     from py4j.protocol import Py4JError
-    from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 
     made: list[DataFrame] = []
 
     def condition() -> Any:  # noqa: ANN401 - an expression of the JVM
         made.append(lowered())
-        return _condition_below(made[0], frame)
+        found = _condition_below(made[0], frame)
+        return found.left() if found is not None and found.nodeName() == "And" else None
 
-    spark, jvm = frame.sparkSession, frame.sparkSession._jvm  # noqa: SLF001 - no public way
+    jvm = frame.sparkSession._jvm  # noqa: SLF001 - no public way
     try:
         found = analysis.once(("filter", question), condition)
         if made or found is None:
@@ -194,23 +194,85 @@ def refiltered(
         kind = java_method(jvm, "org.apache.spark.sql.types.DataTypes", "StringType")  # a constant
         literal = java_class(jvm, f"{CATALYST}.expressions.Literal")(text, kind)
         is_tagged = java_class(jvm, f"{CATALYST}.expressions.IsNotNull")(literal)
-        both = java_class(jvm, f"{CATALYST}.expressions.And")(found, is_tagged)
-        plan = java_class(jvm, f"{CATALYST}.plans.logical.Filter")(both, _plan(frame))
-        plan.setAnalyzed()
-        rows = java_method(jvm, "org.apache.spark.sql.classic.Dataset", "ofRows")(spark._jsparkSession, plan)  # noqa: SLF001
+        return _filtered(frame, java_class(jvm, f"{CATALYST}.expressions.And")(found, is_tagged))
     except (Py4JError, TypeError):
         return made[0] if made else lowered()
+
+
+def refiltered_in_python(
+    analysis: CatalystAnalysis,
+    frame: Any,  # noqa: ANN401 - a classic DataFrame
+    question: Hashable,
+    make_udf: Callable[[], Any],
+    lowered: Callable[[], DataFrame],
+) -> DataFrame:
+    """The same where a Python UDF follows the conditions: another function takes its place with the same arguments."""
+    from py4j.protocol import Py4JError
+    from pyspark.sql.udf import _wrap_function  # type: ignore[attr-defined]  # PySpark's own, for its own UDFs
+
+    made: list[DataFrame] = []
+
+    def remembered() -> _FilterWithUdf | None:
+        made.append(lowered())
+        return _FilterWithUdf.of(_condition_below(made[0], frame))
+
+    spark = frame.sparkSession
+    jvm, context = spark._jvm, spark.sparkContext  # noqa: SLF001 - no public way
+    try:
+        found = analysis.once(("filter with UDF", question), remembered)
+        if made or found is None:
+            return made[0] if made else lowered()
+        udf = make_udf()
+        last = java_class(jvm, f"{CATALYST}.expressions.PythonUDF")(
+            udf.func.__name__,
+            _wrap_function(context, udf.func, udf.returnType),
+            found.kind,
+            found.arguments,
+            udf.evalType,
+            udf.deterministic,
+            java_method(jvm, f"{CATALYST}.expressions.NamedExpression", "newExprId")(),
+        )
+        first = found.conditions
+        return _filtered(frame, last if first is None else java_class(jvm, f"{CATALYST}.expressions.And")(first, last))
+    except (Py4JError, TypeError):
+        return made[0] if made else lowered()
+
+
+@dataclass(frozen=True)
+class _FilterWithUdf:
+    """The parts of an analysed filter that ends with a Python UDF; all are objects of the JVM."""
+
+    conditions: Any  # before the UDF; None if there are none
+    kind: Any  # the type of the UDF
+    arguments: Any  # of the UDF
+
+    @classmethod
+    def of(cls, condition: Any) -> _FilterWithUdf | None:  # noqa: ANN401 - an expression of the JVM
+        """The parts of a condition; None if it has others."""
+        if condition is None:
+            return None
+        first, last = (condition.left(), condition.right()) if condition.nodeName() == "And" else (None, condition)
+        return cls(first, last.dataType(), last.children()) if last.nodeName() == "PythonUDF" else None
+
+
+def _filtered(frame: Any, condition: Any) -> DataFrame:  # noqa: ANN401 - a classic DataFrame, an expression of the JVM
+    """A DataFrame behind a filter whose condition is analysed already."""
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
+
+    spark, jvm = frame.sparkSession, frame.sparkSession._jvm  # noqa: SLF001 - no public way
+    plan = java_class(jvm, f"{CATALYST}.plans.logical.Filter")(condition, _plan(frame))
+    plan.setAnalyzed()
+    rows = java_method(jvm, "org.apache.spark.sql.classic.Dataset", "ofRows")(spark._jsparkSession, plan)  # noqa: SLF001
     return ClassicFrame(rows, spark)
 
 
 def _condition_below(made: Any, frame: Any) -> Any:  # noqa: ANN401 - DataFrames, an expression of the JVM
-    """What a filter on a DataFrame tests besides its tag; None where Spark has changed more than the filter."""
+    """The condition of a filter on a DataFrame; None where Spark has changed more than the filter."""
     from py4j.protocol import Py4JError
 
     plan = made._jdf.queryExecution().analyzed()  # noqa: SLF001 - no public way
     try:
-        is_plain = plan.nodeName() == "Filter" and plan.child().fastEquals(_plan(frame))
-        return plan.condition().left() if is_plain and plan.condition().nodeName() == "And" else None
+        return plan.condition() if plan.nodeName() == "Filter" and plan.child().fastEquals(_plan(frame)) else None
     except Py4JError:
         return None
 

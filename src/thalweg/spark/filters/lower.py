@@ -7,14 +7,14 @@ Wherever possible a stage is one deterministic filter: then filters that come la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from thalweg.spark.filters.branching import branched
-from thalweg.spark.filters.catalyst import refiltered
+from thalweg.spark.filters.catalyst import refiltered, refiltered_in_python
 from thalweg.spark.filters.choose import runs_strictly
 from thalweg.spark.filters.conditions import SparkCondition
 from thalweg.spark.filters.forms import ConditionForm, LookupJoin, Place, PythonForm
@@ -33,6 +33,7 @@ from thalweg.spark.filters.operators import (
     when,
 )
 from thalweg.spark.filters.plan import FilterPlan, Stage
+from thalweg.spark.filters.steps import KeyJoin, Step, apply_steps
 from thalweg.spark.filters.worker.filter_pass import pass_of
 from thalweg.spark.filters.worker.spec import Answer, PassSpec, PolicySpec
 from thalweg.spark.jvm import active_jvm, keep_names_of_udfs
@@ -56,11 +57,18 @@ def lower(query: FilterQuery, plan: FilterPlan, frame: DataFrame) -> DataFrame:
     def lowered() -> DataFrame:
         return _Lowering(query, plan, frame).run()
 
-    is_one_filter = [stage.place for stage in plan.stages] == [Place.SPARK] and not plan.branchings
-    if query.analysis is None or not is_one_filter:
+    places = [stage.place for stage in plan.stages]
+    if query.analysis is None or plan.branchings:
         return lowered()
     same = (plan.order, tuple(sorted(plan.member_orders.items())), query.on_error)
-    return refiltered(query.analysis, frame, same, f"{TAG}{query.key}", lowered)
+    if places == [Place.SPARK]:
+        return refiltered(query.analysis, frame, same, f"{TAG}{query.key}", lowered)
+    if places in ([Place.PYTHON], [Place.SPARK, Place.PYTHON]):
+        function = PassFunction(query, plan, plan.stages[-1], Answer.KEEP)
+        if function.takes_columns_alone:
+            same += (function.columns,)
+            return refiltered_in_python(query.analysis, frame, same, function.udf, lowered)
+    return lowered()
 
 
 def lower_to_column(query: FilterQuery, plan: FilterPlan) -> Column:
@@ -77,6 +85,7 @@ class _Lowering:
         self._plan = plan
         self._frame = frame
         self._is_tagged = False
+        self._steps: list[Step] = []  # filters and joins that Spark is to analyse at once
         self._waiting: list[Column] = []  # conditions that one filter is to have
         self._guard: Column | None = None  # whether earlier stages kept the row, where Spark would not wait for them
         self._reasons: list[str] = []  # columns that say why a Python predicate failed
@@ -108,14 +117,19 @@ class _Lowering:
         """Keep the rows for which a condition is true."""
         self._waiting.append(condition if self._guard is None else when(self._guard, condition, never()))
         if self._query.policy.options["pinned"]:  # Spark takes what is deterministic in a filter ahead of what is not
-            self._filtered()
+            self._end_filter()
 
-    def _filtered(self) -> DataFrame:
-        """The DataFrame after the filters so far; the first filter also says which run it belongs to."""
+    def _end_filter(self) -> None:
+        """Make one filter of the conditions so far; the first filter also says which run it belongs to."""
         if self._waiting:
             tags = [] if self._is_tagged else [tag(self._query.key)]
-            self._frame = self._frame.where(all_of([*self._waiting, *tags]))
+            self._steps.append(all_of([*self._waiting, *tags]))
             self._is_tagged, self._waiting = True, []
+
+    def _filtered(self) -> DataFrame:
+        """The DataFrame after the filters and joins so far."""
+        self._end_filter()
+        self._frame, self._steps = apply_steps(self._frame, self._steps), []
         return self._frame
 
     def _conditions(self, stage: Stage) -> Column:
@@ -132,8 +146,6 @@ class _Lowering:
 
     def _join(self, stage: Stage, rest: Sequence[Stage]) -> None:
         """Join with the keys of a stored table, such that later stages can depend on whether a key was found."""
-        from pyspark.sql import functions as f
-
         (number,) = stage.predicates
         form = self._query.forms[number]
         assert isinstance(form, LookupJoin)  # noqa: S101 - by the stage's place
@@ -144,14 +156,14 @@ class _Lowering:
         # A column of its own tells whether a key was found: a condition on a key Spark would infer for both sides, and
         # evaluate ahead of the join.
         found_column = f"{PREFIX}{number}_found"
-        keys = f.broadcast(lookup.table.current.keys_frame(self._frame.sparkSession, found_column, names))
+        keys = lookup.table.current.keys_frame(self._frame.sparkSession, found_column, names)
         known = all_of([is_not_null(column_named(name)) for name in lookup.on])
         nothing_waits = not rest and not self._unchecked and not self._reasons
         if nothing_waits or (rest and rest[0].place is Place.JOIN):  # the last join speaks for the joins before it
             if lookup.negate:
                 self._filter(known)
-            how = "left_anti" if lookup.negate else "left_semi"
-            self._frame = self._filtered().join(keys, _same(lookup, names), how)
+            self._end_filter()
+            self._steps.append(KeyJoin(keys, _same(lookup, names), "left_anti" if lookup.negate else "left_semi"))
             return
         self._scratch += [*names, found_column]
         found = column_named(found_column)
@@ -204,17 +216,15 @@ class _Lowering:
         if self._unchecked or self._reasons:
             self._filter(self._raised(list(map(column_named, self._reasons))))
         elif not self._is_tagged and not self._waiting:
-            self._frame = self._frame.where(tag(self._query.key))
+            self._steps.append(tag(self._query.key))
 
     def _bring(self, frame: DataFrame) -> DataFrame:
         """The kept rows with the columns of stored tables."""
-        from pyspark.sql import functions as f
-
         for number, predicate in self._query.brings.items():
             lookup: Any = predicate
             names = [f"{PREFIX}{number}_key{place}" for place in range(len(lookup.on))]
             version = lookup.table.current
-            brought = f.broadcast(version.brought_frame(frame.sparkSession, names, list(lookup.brings.values())))
+            brought = version.brought_frame(frame.sparkSession, names, list(lookup.brings.values()))
             frame = frame.join(brought, _same(lookup, names), "inner").drop(*names)
         return frame
 
@@ -286,38 +296,66 @@ def python_column(
     would evaluate the function ahead of the join. `once` is for a column that is used in several places: Spark would
     call a deterministic function again in each.
     """
-    numbers = sorted(stage.predicates)
-    forms = [form for form in (query.forms[number] for number in numbers) if isinstance(form, PythonForm)]
-    names = list(dict.fromkeys([*(column for form in forms for column in form.columns), *query.quarantine_columns]))
-    codes = [code for form in forms for code in form.codes]
-    places = {id(code): len(names) + place for place, code in enumerate(codes)}
-    makers = [
-        (form.make, [names.index(column) for column in form.columns], [places[id(code)] for code in form.codes])
-        for form in forms
-    ]
-    attributes = plan.attributes if len(forms) > 1 else ()
-    brought = [name for name in attributes if name not in names]
-    everything = [*names, *("" for _ in codes), *brought]
-    spec = PassSpec(
-        key=f"{query.key}.{'-'.join(map(str, numbers))}",
-        signature=query.signature_of(numbers),
-        judges=JudgeMaker(makers),
-        columns=tuple(names),
-        policy=_policy_of_stage(query, stage),
-        folder=query.folder.url,
-        names=tuple(query.names[number] for number in numbers),
-        numbers=tuple(numbers),
-        on_error=query.on_error,
-        quarantine=query.quarantine,
-        answer=answer,
-        attributes={name: everything.index(name) for name in attributes},
-    )
-    return _udf(spec, len(query.predicates), once=once)(
-        *(query.column(name) for name in names),
-        *(code.code for code in codes),
-        *(query.routes.brought(name) for name in brought if query.routes is not None),
-        *([] if guard is None else [guard]),
-    )
+    function = PassFunction(query, plan, stage, answer)
+    arguments = [*function.arguments, *([] if guard is None else [guard])]
+    return (function.udf().asNondeterministic() if once else function.udf())(*arguments)  # type: ignore[no-any-return]
+
+
+class PassFunction:
+    """The function of a Python stage, and its arguments: columns, outcomes of conditions, and columns of classes."""
+
+    def __init__(self, query: FilterQuery, plan: FilterPlan, stage: Stage, answer: Answer) -> None:
+        self._query = query
+        self._stage = stage
+        self._answer = answer
+        self._numbers = sorted(stage.predicates)
+        forms = [query.forms[number] for number in self._numbers]
+        self._forms = [form for form in forms if isinstance(form, PythonForm)]
+        names = [column for form in self._forms for column in form.columns]
+        self.columns = tuple(dict.fromkeys([*names, *query.quarantine_columns]))
+        self._codes = [code for form in self._forms for code in form.codes]
+        self._attributes = plan.attributes if len(self._forms) > 1 else ()
+        self._brought = [name for name in self._attributes if name not in self.columns]
+
+    @property
+    def takes_columns_alone(self) -> bool:
+        """Whether all arguments are columns of the DataFrame, which their names tell."""
+        return not self._codes and not self._brought and self._query.computed.keys().isdisjoint(self.columns)
+
+    @property
+    def arguments(self) -> list[Column]:
+        """The arguments of the function."""
+        query = self._query
+        return [
+            *(query.column(name) for name in self.columns),
+            *(code.code for code in self._codes),
+            *(query.routes.brought(name) for name in self._brought if query.routes is not None),
+        ]
+
+    def udf(self) -> Any:  # noqa: ANN401 - a UDF
+        """The function as a UDF."""
+        query, names = self._query, list(self.columns)
+        places = {id(code): len(names) + place for place, code in enumerate(self._codes)}
+        makers = [
+            (form.make, [names.index(column) for column in form.columns], [places[id(code)] for code in form.codes])
+            for form in self._forms
+        ]
+        everything = [*names, *("" for _ in self._codes), *self._brought]
+        spec = PassSpec(
+            key=f"{query.key}.{'-'.join(map(str, self._numbers))}",
+            signature=query.signature_of(self._numbers),
+            judges=JudgeMaker(makers),
+            columns=self.columns,
+            policy=_policy_of_stage(query, self._stage),
+            folder=query.folder.url,
+            names=tuple(query.names[number] for number in self._numbers),
+            numbers=tuple(self._numbers),
+            on_error=query.on_error,
+            quarantine=query.quarantine,
+            answer=self._answer,
+            attributes={name: everything.index(name) for name in self._attributes},
+        )
+        return _udf(spec, len(query.predicates))
 
 
 def _policy_of_stage(query: FilterQuery, stage: Stage) -> PolicySpec:
@@ -347,7 +385,7 @@ class JudgeMaker:
         return [make(columns, codes) for make, columns, codes in self._makers]
 
 
-def _udf(spec: PassSpec, predicates: int, *, once: bool) -> Callable[..., Column]:
+def _udf(spec: PassSpec, predicates: int) -> Any:  # noqa: ANN401 - a UDF
     """The function that Spark calls with Arrow batches. Its name is what plans, and Spark's own page, show of it."""
     from pyspark.sql.pandas.functions import arrow_udf
     from pyspark.sql.utils import is_remote
@@ -363,9 +401,7 @@ def _udf(spec: PassSpec, predicates: int, *, once: bool) -> Callable[..., Column
         "batches": Iterator[tuple[pa.Array, ...]],
         "return": Iterator[pa.Array],
     }  # as Spark reads them
-    made: Any = arrow_udf(spec.answer.spark_type)(run)  # type: ignore[call-overload]
-    function: Callable[..., Column] = made.asNondeterministic() if once else made
-    return function
+    return arrow_udf(spec.answer.spark_type)(run)  # type: ignore[call-overload]
 
 
 def _same(lookup: LookupPredicate, names: Sequence[str]) -> Column:

@@ -79,6 +79,11 @@ def is_not_null(value: Column) -> Column:
     return _method(value, "isNotNull") if _is_classic(value) else value.isNotNull()
 
 
+def named(value: Column, name: str) -> Column:
+    """A value under a name."""
+    return _method(value, "alias", name) if _is_classic(value) else value.alias(name)
+
+
 def cast(value: Column, kind: str) -> Column:
     """A value as another type."""
     return _method(value, "cast", kind) if _is_classic(value) else value.cast(kind)

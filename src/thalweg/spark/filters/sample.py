@@ -19,6 +19,7 @@ import pyarrow as pa
 from thalweg.spark.filters.conditions import SparkCondition, opaque_truth
 from thalweg.spark.filters.forms import SampledRows
 from thalweg.spark.filters.frames import once_a_frame, schema_of
+from thalweg.spark.filters.operators import expression, if_null, literal, named
 from thalweg.spark.jvm import java_class
 from thalweg.spark.plan_text import plan_text
 
@@ -72,8 +73,13 @@ def size_in(explained: str) -> int | None:
 
 def costly_step(frame: DataFrame) -> str | None:
     """A step of a DataFrame's plan that would have to run for all rows before the first row comes; None if none."""
+    return costly_step_in(_physical_plan(frame)) or _unfilled_cache(frame)
+
+
+@once_a_frame
+def _physical_plan(frame: DataFrame) -> str:
     physical = plan_text(frame, "simple").partition("== Physical Plan ==")[2]
-    return costly_step_in(physical.lstrip("\n").partition("\n\n")[0]) or _unfilled_cache(frame)
+    return physical.lstrip("\n").partition("\n\n")[0]
 
 
 def costly_step_in(physical_plan: str) -> str | None:
@@ -124,18 +130,12 @@ def take_sample(
 
     The clock is read in the JVM between two conditions; the time to read it is measured and subtracted.
     """
-    from pyspark.sql import functions as f
-
     rows, where_from = _choose_rows(frame, size)
-    clock = f.expr("cast(java_method('java.lang.System', 'nanoTime') as bigint)")
-    # Code and time in one sum: its left side is evaluated before its right, here and now, as the clock is not
-    # deterministic. Spark may defer a condition on its own, or evaluate it ahead if it occurs twice.
-    opaque = opaque_truth(frame)
-    ticks = [f.coalesce(condition.timed(opaque), f.lit(RAISED)) * f.lit(CODE_UNIT) + clock for condition in conditions]
+    clock = expression("cast(java_method('java.lang.System', 'nanoTime') as bigint)")
     sampled = rows.select(
-        *(column.alias(f"c{number}") for number, column in enumerate(columns.values())),
-        *(clock.alias(f"start{number}") for number in range(2)),
-        *(tick.alias(f"tick{number}") for number, tick in enumerate(ticks)),
+        *(named(column, f"c{number}") for number, column in enumerate(columns.values())),
+        *(named(clock, f"start{number}") for number in range(2)),
+        *(named(tick, f"tick{number}") for number, tick in enumerate(_ticks(frame, conditions, clock))),
     )
     with _time_limit(frame):
         table = sampled.toArrow().combine_chunks()
@@ -149,6 +149,18 @@ def take_sample(
         seconds=np.maximum(steps[1:] - steps[0], LEAST_NANOSECONDS) * 1e-9,
         where_from=where_from,
     )
+
+
+def _ticks(frame: DataFrame, conditions: Sequence[SparkCondition], clock: Column) -> list[Column]:
+    """The outcome of each condition, and the time when it was known, in one number.
+
+    The left side of a sum is evaluated before its right, here and now, as the clock is not deterministic. Spark may
+    defer a condition on its own, or evaluate it ahead if it occurs twice.
+    """
+    if not conditions:
+        return []
+    opaque = opaque_truth(frame)
+    return [if_null(condition.timed(opaque), literal(RAISED)) * CODE_UNIT + clock for condition in conditions]
 
 
 @contextmanager

@@ -47,17 +47,19 @@ class TableVersion:
         return hashlib.sha256(content).hexdigest(), content
 
     def keys_frame(self, spark: SparkSession, found: str, names: Sequence[str]) -> DataFrame:
-        """The keys under these names, with a column that says that they were found; made once for a session."""
+        """The keys to broadcast, under these names, and a column that says that a key was found; made once."""
         return self._frame(spark, (found, *names), lambda: self._keys_with(found, names))
 
     def brought_frame(self, spark: SparkSession, names: Sequence[str], brought: Sequence[str]) -> DataFrame:
-        """The keys under these names, with the columns to bring back; made once for a session."""
+        """The keys to broadcast, under these names, with the columns to bring back; made once for a session."""
         columns = [self.table[name] for name in (*self.key_columns, *self.brought_columns)]
         return self._frame(spark, ("", *names), lambda: pa.table(columns, [*names, *brought]))
 
     def _frame(self, spark: SparkSession, names: tuple[str, ...], make: Any) -> DataFrame:  # noqa: ANN401 - makes a table
+        from pyspark.sql.functions import broadcast
+
         if (spark, names) not in self._frames:
-            self._frames[spark, names] = spark.createDataFrame(make())
+            self._frames[spark, names] = broadcast(spark.createDataFrame(make()))
         return self._frames[spark, names]
 
     def _keys_with(self, found: str, names: Sequence[str]) -> pa.Table:
