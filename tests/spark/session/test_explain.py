@@ -3,7 +3,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.spark.session.harness import SECOND, Batch, Driver, QueryText, expected, with_end, write_files
+import pytest
+from tests.spark.session.harness import (
+    SECOND,
+    Batch,
+    Driver,
+    QueryText,
+    expected,
+    rows_in_memory,
+    with_end,
+    write_files,
+)
 
 import thalweg as tw
 
@@ -54,15 +64,42 @@ def test_a_session_tells_what_it_does(spark: SparkSession, tmp_path: Path) -> No
         assert words in shown
 
 
-def test_the_service_log_tells_of_every_query(spark: SparkSession, tmp_path: Path) -> None:
-    """However heavy one of them is, every query is served in every micro-batch in which a round of its own ends."""
-    driver = Driver(spark, tmp_path)
-    rows = [(key % 2, 9, "a", SECOND) for key in range(60)]
-    batches = with_end([{"A": rows}, {"A": [(*row[:-1], 9 * SECOND) for row in rows]}])
-    heavy = driver.session.query("SELECT p.k FROM A AS p, A AS q WHERE p.k = q.k WINDOW [5]").compiled.token
-    light = driver.session.query(str(ALL)).compiled.token
+@pytest.mark.parametrize("memory", [None, 1000])
+def test_every_query_is_served_in_every_round_beside_a_heavy_one(
+    spark: SparkSession, tmp_path: Path, memory: int | None
+) -> None:
+    """By the service log: a query with 60 times the rows of the others holds none of them back, with a cap or not."""
+    driver = Driver(spark, tmp_path, memory=memory)
+    rows = [(key % 2, 9, "a", SECOND) for key in range(120)]
+    ends = [SECOND, 9 * SECOND, 12 * SECOND]
+    batches = with_end([{"A": [(*row[:-1], end) for row in rows]} for end in ends])
+    texts = [
+        "SELECT p.k FROM A AS p, A AS q WHERE p.k = q.k WINDOW [5]",
+        str(ALL),
+        "SELECT k, count(*) AS n FROM A GROUP BY k WINDOW [5]",
+        "SELECT DISTINCT s FROM A WINDOW [5]",
+    ]
+    heavy, light, groups, distinct = (driver.session.query(text).compiled.token for text in texts)
     driver.run(*batches)
     assert driver.engine is not None
     log = [record.served for record in driver.engine.log]
-    assert log == [{}, {heavy: (1, 1800), light: (1, 60)}, {heavy: (1, 1800), light: (1, 60)}]
-    assert [record.rows for record in driver.engine.log] == [60, 60, 1]
+    assert log == [{}, *([{heavy: (1, 7200), light: (1, 120), groups: (1, 2), distinct: (1, 1)}] * 3)]
+    assert [record.rows for record in driver.engine.log] == [120, 120, 120, 1]
+    most_jobs = max(len(record.jobs) for record in driver.engine.log)
+    assert most_jobs == 1 if memory is None else most_jobs > 1
+
+
+def test_the_log_of_rounds_is_a_dataframe(spark: SparkSession, tmp_path: Path) -> None:
+    """With the plan of every round, whatever chooses it; the results of all schedulers are the same."""
+    driver = Driver(spark, tmp_path)
+    schedulers = ("by-chart", "at-random", "by-first-estimate", "clairvoyant")
+    queries = [driver.session.query(str(JOINED), name=name, scheduler=name) for name in schedulers]
+    assert driver.session.log().count() == 0
+    driver.run(*BATCHES)
+    log = driver.session.log()
+    assert log.columns == ["query", "round", "plan", "is_move", "is_switch", "is_hit"]
+    rows = log.collect()
+    assert [row.query for row in rows] == [name for name in schedulers for _ in range(2)]
+    assert {row.plan for row in rows} <= {plan.digest for plan in queries[0].compiled.space.candidates}
+    assert not any(row.is_switch for row in rows if row.query == "by-first-estimate")
+    assert [rows_in_memory(query) for query in queries] == [expected(JOINED, BATCHES)] * len(queries)

@@ -11,7 +11,7 @@ from thalweg.spark.plan_text import plan_text
 from thalweg.spark.session import results
 from thalweg.spark.session.branches import Ending, written_files
 from thalweg.spark.session.lower import Catalog
-from thalweg.spark.session.views import LARGEST_PARTITION, RowViews
+from thalweg.spark.session.views import SETTINGS_OF_ONE_TASK, RowViews
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,7 +32,7 @@ def test_small_rounds_of_several_files_are_computed_without_an_exchange(
         return frame
 
     monkeypatch.setattr(results, "written_files", explained)
-    limit = spark.conf.get(LARGEST_PARTITION)
+    before = {name: spark.conf.get(name, None) for name in SETTINGS_OF_ONE_TASK}
     driver = Driver(spark, tmp_path)
     query = driver.session.query(THREE_STREAMS)
     batches: list[Batch] = [
@@ -45,4 +45,4 @@ def test_small_rounds_of_several_files_are_computed_without_an_exchange(
     (plan,) = plans
     assert plan.count("HashJoin") == 2
     assert "Exchange" not in plan
-    assert spark.conf.get(LARGEST_PARTITION) == limit
+    assert {name: spark.conf.get(name, None) for name in SETTINGS_OF_ONE_TASK} == before

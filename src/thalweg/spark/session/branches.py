@@ -75,8 +75,29 @@ def written_files(
         named = ", ".join(f"{column} AS `{place}`" for place, column in enumerate(own))
         texts.append(f"SELECT {QUOTED_ROUND}, {number} AS branch, {named} FROM {text.sql}")
         files += text.files
-    together = views.spark.sql(" UNION ALL ".join(texts)).coalesce(tasks_at_once(views.spark))
+    tasks = tasks_at_once(views.spark)
+    if in_one_task:
+        weights = [len(branch[0].query.query.inputs) for branch in branches]
+        groups = [[texts[number] for number in group] for group in in_groups(weights, tasks)]
+        texts = [f"SELECT /*+ COALESCE(1) */ * FROM ({' UNION ALL '.join(group)})" for group in groups]
+    together = views.spark.sql(" UNION ALL ".join(texts))
+    if not in_one_task:
+        together = together.coalesce(tasks)
     return together.mapInArrow(ResultFiles(folder, tuple(files)), WRITTEN)
+
+
+def in_groups(weights: Sequence[int], groups: int) -> list[list[int]]:
+    """The numbers of some weights in groups of about the same weight, none of them empty: the heaviest come first.
+
+    >>> in_groups([1, 3, 1, 2, 1], 2)
+    [[1, 2], [3, 0, 4]]
+    >>> in_groups([1], 2)
+    [[0]]
+    """
+    found: list[list[int]] = [[] for _ in range(min(groups, len(weights)))]
+    for number in sorted(range(len(weights)), key=lambda number: -weights[number]):
+        min(found, key=lambda group: sum(weights[each] for each in group)).append(number)
+    return found
 
 
 def _alone(number: int, ending: Ending, views: RowViews, catalog: Catalog, *, in_one_task: bool) -> BranchText:

@@ -62,8 +62,13 @@ def input_rows(
     rounds: Rounds,
     keep: str,
     others: Sequence[str] = (),
+    *,
+    in_one_task: bool = False,
 ) -> str:
     """The rows of an input that are kept, with the number of their round, once for each of their rounds.
+
+    `in_one_task` puts them into one partition. That comes last, because Spark compiles the operations before and after
+    it apart.
 
     Spark compiles the operations of a query to code, which is not compiled again if the same text comes again. A list
     is no part of that code, as single numbers are: so rounds are chosen by a list, unless it is too long for that.
@@ -75,18 +80,19 @@ def input_rows(
     columns = [f"{backticked(stream.stored_name(name))} AS {backticked(name)}" for name in read.columns]
     selected = ", ".join([f"{number} AS {QUOTED_ROUND}", *columns, *map(backticked, others)])
     numbers = ", ".join(f"{number}L" for number in rounds)
+    chosen = "/*+ COALESCE(1) */ *" if in_one_task else "*"
     if len(rounds) <= SEARCHED_ROUNDS:
         text = f"SELECT {selected} FROM {view} AS stored WHERE {keep}"
-        return f"SELECT * FROM ({text}) AS kept WHERE array_contains(array({numbers}), {QUOTED_ROUND})"
+        return f"SELECT {chosen} FROM ({text}) AS kept WHERE array_contains(array({numbers}), {QUOTED_ROUND})"
     begin, end = bounds(rounds[0], window)[0], bounds(rounds[-1], window)[1]
     text = f"SELECT {selected} FROM {view} AS stored WHERE {TIME} > {begin}L AND {TIME} <= {end}L AND ({keep})"
-    return f"SELECT * FROM ({text}) AS kept WHERE {QUOTED_ROUND} IN ({numbers})"
+    return f"SELECT {chosen} FROM ({text}) AS kept WHERE {QUOTED_ROUND} IN ({numbers})"
 
 
 class QueryLowering:
     """A plan of one query on its way to the text of a query for its result rows.
 
-    `in_one_task` says that the rows of each stream are in one partition.
+    `in_one_task` lets the whole query run in one task, without an exchange.
     """
 
     def __init__(
@@ -193,7 +199,8 @@ class QueryLowering:
         if read.is_stream:
             keep = holds(self._query.conjunctions[read.alias])
             stream = self._catalog.streams[read.source]
-            text = input_rows(self._views.rows[read.source], stream, read, self._query.query.window, self._rounds, keep)
+            view, window = self._views.rows[read.source], self._query.query.window
+            text = input_rows(view, stream, read, window, self._rounds, keep, in_one_task=self._in_one_task)
         else:
             text = f"SELECT {', '.join(map(backticked, read.columns))} FROM {self._views.tables.names[read.source]}"
         own = self._own_conditions(read)

@@ -20,10 +20,17 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 ROWS_OF_ONE_TASK = 1_000_000  # up to which a query runs in one task: to move rows between tasks would take longer
-# Above this size Spark spreads the rows of one partition over several, and it takes the product of the sizes of its
-# inputs for the size of a join: a join of a join would move its rows.
-LARGEST_PARTITION = "spark.sql.maxSinglePartitionBytes"
-NO_LIMIT = 1 << 62
+# How Spark runs queries whose streams are one partition each.
+SETTINGS_OF_ONE_TASK = {
+    # Above this size Spark spreads the rows of one partition over several, and it takes the product of the sizes of its
+    # inputs for the size of a join: a join of a join would move its rows.
+    "spark.sql.maxSinglePartitionBytes": str(1 << 62),
+    # Otherwise the union of all queries is one partition too, because each of them is: one task for all queries.
+    "spark.sql.unionOutputPartitioning": "false",
+    # The code of a whole union is compiled anew in each micro-batch, and that of each query is not.
+    "spark.sql.codegen.wholeStage.union.enabled": "false",
+    "spark.sql.adaptive.enabled": "false",  # there is one stage, after which nothing is left to adapt
+}
 
 
 class Views:
@@ -89,22 +96,28 @@ class RowViews(Views):
         self._streams = streams
         self._folder = folder
         self._files = files
-        self._limit = str(spark.conf.get(LARGEST_PARTITION))
+        self._settings_before: dict[str, str | None] = {}
 
     def __enter__(self) -> Self:
         if self.in_one_task:
-            self.spark.conf.set(LARGEST_PARTITION, NO_LIMIT)
+            for name, value in SETTINGS_OF_ONE_TASK.items():
+                self._settings_before[name] = self.spark.conf.get(name, None)
+                self.spark.conf.set(name, value)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         super().__exit__(kind, error, traceback)
-        self.spark.conf.set(LARGEST_PARTITION, self._limit)
+        for name, value in self._settings_before.items():
+            if value is None:
+                self.spark.conf.unset(name)
+            else:
+                self.spark.conf.set(name, value)
 
     @property
     def in_one_task(self) -> bool:
-        """Whether the rows of each stream are in one partition."""
+        """Whether there are so few rows that each query runs in one task."""
         return self.count <= ROWS_OF_ONE_TASK
 
     @cached_property
@@ -118,7 +131,7 @@ class RowViews(Views):
                 frame = (
                     self.spark.read.schema(schema).parquet(*paths) if paths else self.spark.createDataFrame([], schema)
                 )
-                found[stream.name] = self.add(frame.coalesce(1) if self.in_one_task else frame)
+                found[stream.name] = self.add(frame)
         return found
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 ROUND_COLUMNS = ("round_start", "round_end")
 MICROSECONDS = pa.timestamp("us", tz="UTC")
+ROWS_A_GROUP = 20_000  # of a file: a worker holds up to as many rows of each query
 WRITTEN = "query string, file string, rows bigint, rounds array<bigint>"  # what the driver is told
 
 
@@ -31,6 +32,43 @@ class QueryFile:
     tells_rounds: bool = False  # whether the driver has to know which rounds have rows, kept or not
 
 
+@dataclass
+class _ResultFile:
+    """The Parquet file of a query's results, made when there is a first row."""
+
+    folder: str
+    token: str
+    rows: int = 0
+    _writer: Any = None
+    _held: list[pa.Table] = field(default_factory=list)  # rows to be written
+
+    def __post_init__(self) -> None:
+        self.name = f"{self.token}-{uuid.uuid4().hex}.parquet"
+
+    def add(self, table: pa.Table) -> None:
+        if not table.num_rows:
+            return
+        self.rows += table.num_rows
+        self._held.append(table)
+        if sum(held.num_rows for held in self._held) >= ROWS_A_GROUP:
+            self._write()
+
+    def _write(self) -> None:
+        import pyarrow.parquet as pq
+
+        table = pa.concat_tables(self._held)
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(f"{self.folder}/{self.name}", table.schema, compression="zstd")
+        self._writer.write_table(table)
+        self._held = []
+
+    def close(self) -> None:
+        if self._held:
+            self._write()
+        if self._writer is not None:
+            self._writer.close()
+
+
 @dataclass(frozen=True)
 class ResultFiles:
     """Writes files into a folder. Rows are the numbers of their round and branch, and a struct for each branch."""
@@ -40,34 +78,22 @@ class ResultFiles:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write all rows, and tell which files were written."""
-        import pyarrow.parquet as pq
-
-        writers: dict[str, Any] = {}
-        names: dict[str, str] = {}
-        rows: dict[str, int] = {}
+        files = {query.token: _ResultFile(self.folder, query.token) for query in self.queries}
         rounds: dict[str, set[int]] = {}
         try:
             for numbers, branch, query in self._branches(batches):
-                token = query.token
                 if query.tells_rounds:
-                    rounds.setdefault(token, set()).update(pc.unique(numbers).to_pylist())
-                table = _taken(numbers, branch, query)
-                if not table.num_rows:
-                    continue
-                if token not in writers:
-                    names[token] = f"{token}-{uuid.uuid4().hex}.parquet"
-                    writers[token] = pq.ParquetWriter(f"{self.folder}/{names[token]}", table.schema, compression="zstd")
-                writers[token].write_table(table)
-                rows[token] = rows.get(token, 0) + table.num_rows
+                    rounds.setdefault(query.token, set()).update(pc.unique(numbers).to_pylist())
+                files[query.token].add(_taken(numbers, branch, query))
         finally:
-            for writer in writers.values():
-                writer.close()
-        tokens = list(dict.fromkeys([*names, *rounds]))
+            for file in files.values():
+                file.close()
+        tokens = [token for token, file in files.items() if file.rows or token in rounds]
         yield pa.RecordBatch.from_pydict(
             {
                 "query": pa.array(tokens, pa.string()),
-                "file": pa.array([names.get(token) for token in tokens], pa.string()),
-                "rows": pa.array([rows.get(token, 0) for token in tokens], pa.int64()),
+                "file": pa.array([files[token].name if files[token].rows else None for token in tokens], pa.string()),
+                "rows": pa.array([files[token].rows for token in tokens], pa.int64()),
                 "rounds": pa.array([sorted(rounds.get(token, ())) for token in tokens], pa.list_(pa.int64())),
             }
         )
@@ -86,16 +112,16 @@ class ResultFiles:
 
 def _taken(numbers: pa.Array, columns: list[pa.Array], query: QueryFile) -> pa.Table:
     """A query's result rows in a batch, with the bounds of their round."""
-    ends = pc.multiply(numbers, query.slide)
+    names = [name for _, name in query.columns]
+    table = pa.table([numbers, *(columns[place] for place, _ in query.columns)], names=["round", *names])
+    if query.keeps:
+        mask = columns[query.keeps[0]]
+        for place in query.keeps[1:]:
+            mask = pc.and_(mask, columns[place])
+        table = table.filter(mask)
+    ends = pc.multiply(table.column(0), query.slide)
     bounds = [pc.subtract(ends, query.length).cast(MICROSECONDS), ends.cast(MICROSECONDS)]
-    names = [*ROUND_COLUMNS, *(name for _, name in query.columns)]
-    table = pa.table([*bounds, *(columns[place] for place, _ in query.columns)], names=names)
-    if not query.keeps:
-        return table
-    mask = columns[query.keeps[0]]
-    for place in query.keeps[1:]:
-        mask = pc.and_(mask, columns[place])
-    return table.filter(mask)
+    return pa.table([*bounds, *table.columns[1:]], names=[*ROUND_COLUMNS, *names])
 
 
 def of_no_rows(outputs: pa.Table, numbers: Iterable[int], query: QueryFile) -> pa.Table:
