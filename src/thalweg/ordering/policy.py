@@ -218,6 +218,8 @@ class Policy:
 
     def needs(self, position: int) -> tuple[int, ...]:
         """The further filters that a profiled tuple, dropped at this position, must be evaluated on."""
+        if not 0 <= position < self.filters:
+            raise ValueError(f"an order of {self.filters} filters has the positions 0 to {self.filters - 1}, not {position}")
         wanted = int(self.state.wanted[position])
         return tuple(later for later in self.order[position + 1 :] if wanted >> later & 1)
 
@@ -244,6 +246,8 @@ class Policy:
 
     def share_sampler(self, sampler: Sampler) -> None:
         """Let a sampler that other policies use too choose which tuples to profile."""
+        if sampler.filters != self.filters:
+            raise ValueError(f"a sampler of {sampler.filters} filters cannot serve a policy of {self.filters}")
         self.sampler = sampler
 
     def recount_view(self) -> None:

@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thalweg.kernels import inlined, kernel
+from thalweg.ordering.checked import numbers_of
+from thalweg.ordering.precedence import check_filters
 from thalweg.ordering.types import Floats, Integers
 
 BLOCK = 2000  # tuples from one comparison with the reference to the next
@@ -31,6 +33,7 @@ PATIENCE = 5  # consecutive slow blocks that are believed: cold caches and lost 
 MEMORY = 32  # blocks that the reference remembers
 ENOUGH = 50  # evaluations in a block below which a filter's rates say nothing
 NEVER = 1 << 62
+MOST_DROPPED = 1 << 32  # tuples of one call, of which all may be chosen
 WARM_UP = 64  # the first dropped tuples, all of which are profiled: a bad first order must not last
 
 NONE: Integers = np.zeros(0, np.int64)
@@ -62,9 +65,10 @@ class Sampling(NamedTuple):
 
 def counts_of(filters: int, evaluated: ArrayLike, dropped: ArrayLike, seconds: ArrayLike) -> ProcessingCounts:
     """The counts of ordinary processing as arrays of the right shape, or an error that names what is wrong."""
-    counts = ProcessingCounts(*(np.asarray(numbers, np.float64) for numbers in (evaluated, dropped, seconds)))
+    expected = f"evaluated, dropped and seconds are {filters} numbers each, one for each filter"
+    counts = ProcessingCounts(*(numbers_of(numbers, expected) for numbers in (evaluated, dropped, seconds)))
     if any(numbers.shape != (filters,) for numbers in counts):
-        raise ValueError(f"evaluated, dropped and seconds are {filters} numbers each, one for each filter")
+        raise ValueError(expected)
     possible = (counts.dropped >= 0) & (counts.dropped <= counts.evaluated) & (counts.seconds >= 0)  # NaN is not
     if not (possible & (counts.evaluated < np.inf) & (counts.seconds < np.inf)).all():
         raise ValueError(
@@ -217,6 +221,7 @@ class Sampler:
     def __init__(
         self, filters: int, probability: float, *, window: int = 0, adaptive: bool = False, seed: int = 0
     ) -> None:
+        check_filters(filters)
         if not 0.0 <= probability <= 1.0:
             raise ValueError(f"a drop-profiling probability is between 0 and 1, not {probability}")
         self.adaptive = adaptive
@@ -228,6 +233,11 @@ class Sampler:
             counters=np.array([0, 0, window, WARM_UP if adaptive else 0], np.int64),
         )
         next_gap(self.arrays, self._random.random())
+
+    @property
+    def filters(self) -> int:
+        """How many filters drop the tuples."""
+        return int(self.arrays.block.size)
 
     @property
     def probability(self) -> float:
@@ -242,6 +252,8 @@ class Sampler:
     def choose(self, dropped: int) -> Integers:
         """Which of the next dropped tuples to profile, as indices; the count goes on from call to call."""
         counters = self.arrays.counters
+        if not 0 <= dropped <= MOST_DROPPED:
+            raise ValueError(f"the next dropped tuples are a number from 0 to {MOST_DROPPED:,}, not {dropped}")
         if counters[GAP] >= dropped:
             counters[GAP] -= dropped
             return NONE
@@ -261,7 +273,9 @@ class Sampler:
         """
         if not self.adaptive:
             return False
-        checked = counts_of(self.arrays.block.size, *counts)
+        if not (0 <= seen < NEVER and 0 <= window < NEVER):
+            raise ValueError(f"seen and window are numbers of profile tuples, not {seen} and {window}")
+        checked = counts_of(self.filters, *counts)
         before = int(self.arrays.counters[HOLD])
         if watch(self.arrays, checked, seen, window):
             next_gap(self.arrays, self._random.random())
@@ -286,6 +300,8 @@ class Sampler:
         """Use a probability; it does not fall before so many profile tuples were ever made, if that is given."""
         if not 0.0 <= probability <= 1.0:
             raise ValueError(f"a drop-profiling probability is between 0 and 1, not {probability}")
+        if until is not None and not 0 <= until <= NEVER:
+            raise ValueError(f"a number of profile tuples is from 0 to {NEVER}, not {until}")
         self.arrays.probability[PROBABILITY] = probability
         if until is not None:
             self.arrays.counters[HOLD] = until
