@@ -6,6 +6,7 @@ A scenario is told before it runs, so that the scenario that ended the process i
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -123,7 +124,9 @@ def drawn_detector(random: Random) -> drift.Detector | None:
     name = random.choice(drift.DETECTORS).name
     options = {}
     if random.randint(0, 2) == 0:
-        option = random.choice({"glr": ("quiet", "k"), "none": ("k",), "adwin": ("delta", "clock", "k")}.get(name, "hk"))
+        option = random.choice(
+            {"glr": ("quiet", "k"), "none": ("k",), "adwin": ("delta", "clock", "k")}.get(name, "hk")
+        )
         options[option] = number(random)
     detector: drift.Detector | None = attempt(lambda: drift.detector(name, **options))
     return detector
@@ -137,7 +140,8 @@ def detectors(random: Random) -> None:
     for _ in range(CALLS):
         estimates = numbers(random, min(max(series, 0), 9), 1)
         shares = [random.random() for _ in range(min(max(series, 0), 9))]
-        attempt(lambda given=random.choice((estimates, shares)): detector.update(given))  # type: ignore[misc]
+        given = random.choice((estimates, shares))
+        attempt(lambda given=given: detector.update(given))  # type: ignore[misc]
 
 
 def monitors(random: Random) -> None:
@@ -178,9 +182,7 @@ def functions(random: Random) -> None:
 def pipelines(random: Random) -> None:
     filters = random.randint(1, 4)
     costs = numbers(random, filters, 9)
-    pipeline = attempt(
-        lambda: Pipeline(ordering.AGreedy(filters), [lambda rows: rows % 2 == 0] * filters, costs=costs)
-    )
+    pipeline = attempt(lambda: Pipeline(ordering.AGreedy(filters), [lambda rows: rows % 2 == 0] * filters, costs=costs))
     if pipeline is not None:
         pipeline.keep(np.arange(500))
 
@@ -192,19 +194,28 @@ def routers(random: Random) -> None:
     count = whole(random, 9) if random.randint(0, 4) == 0 else operators
     router = attempt(lambda: routing.router(name, count, **options))
     for _ in range(CALLS if router else 0):
-        rows = random.randint(0, 9)
-        contents = [numbers(random, 2, 2) for _ in range(rows)]
-        seen, waiting = numbers(random, operators, 9), numbers(random, operators, operators - 1)
-        orders, calls, dropped = (numbers(random, rows, 1) for _ in range(3))
-        operator, passed, queues = whole(random, operators - 1), number(random), numbers(random, operators, 9)
-        methods: Sequence[Callable[[], object]] = (
-            lambda: router.next(waiting, contents[0] if contents else (), queues),
-            lambda: router.orders(contents),
-            lambda: router.observe(orders, calls, dropped, contents),
-            lambda: router.note(operator, passed, contents[0] if contents else ()),
-            lambda: router.count(seen, seen),
-        )
-        attempt(random.choice(methods))
+        call_router(random, router, operators)
+
+
+def call_router(random: Random, router: routing.Router, operators: int) -> None:
+    rows = random.randint(0, 9)
+    contents: list[Any] = [numbers(random, 2, 2) for _ in range(rows)]
+    content = contents[0] if contents else ()
+    seen, waiting = numbers(random, operators, 9), numbers(random, operators, operators - 1)
+    width, most = random.choice((operators, operators + 1)), random.choice((operators, 9))
+    orders = np.array([random.sample(range(width), width) for _ in range(rows)], np.int64)
+    calls = np.array([random.randint(-(most == 9), most) for _ in range(rows)], np.int64)
+    dropped = np.array([bool(random.randint(0, 1)) for _ in range(rows)], np.bool_)
+    operator, passed, queues = whole(random, operators - 1), number(random), numbers(random, operators, 9)
+    methods: Sequence[Callable[[], object]] = (
+        lambda: router.next(waiting, content, queues),
+        lambda: router.orders(contents),
+        lambda: router.observe(orders, calls, dropped, contents),
+        lambda: router.note(operator, passed, content),
+        lambda: router.sent(operator),
+        lambda: router.count(seen, seen),
+    )
+    attempt(random.choice(methods))
 
 
 def gains(random: Random) -> None:
@@ -221,7 +232,7 @@ def gains(random: Random) -> None:
 
 def joins(random: Random) -> None:
     shape, streams = random.choice(list(joinorder.GraphShape)), random.choice((whole(random, 30), random.randint(1, 6)))
-    if streams > 70:  # noqa: PLR2004 - a graph of many streams takes long to draw
+    if streams > 70:
         return
     bounds = {option: (number(random), number(random)) for option in ("rates", "selectivities")}
     if random.randint(0, 1):
@@ -230,7 +241,7 @@ def joins(random: Random) -> None:
     if graph is None:
         return
     name = random.choice([planner.name for planner in joinorder.PLANNERS if planner.name != "exhaustive"])
-    if len(graph.streams) <= 10:  # noqa: PLR2004 - dmjoin takes time for more
+    if len(graph.streams) <= 10:
         attempt(lambda: joinorder.planner(name).plan(graph, random.choice(list(joinorder.Measure))))
         attempt(lambda: joinorder.planner("q-aware", budget=number(random)).plan(graph))
         steady = attempt(lambda: joinorder.Steady(margin=number(random), confidence=number(random)))
@@ -256,7 +267,8 @@ def run_scenario(chosen: tuple[int, int]) -> None:
     """Run a scenario with random numbers of a seed."""
     number_of_scenario, seed = chosen
     scenario = SCENARIOS[number_of_scenario]
-    print(scenario.__name__, seed, flush=True)
+    sys.stdout.write(f"{scenario.__name__} {seed}\n")
+    sys.stdout.flush()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         scenario(Random(seed))  # noqa: S311 - no secret

@@ -292,6 +292,7 @@ class Watched(Policy):
         if self._regime:
             self._restart(self._learnt, self._regime.masks)
             self._learnt += self._regime.masks.size
+            self.sampler.look_evenly()  # enough is known
             if self._is_logged:
                 self.changes[-1] = replace(self.changes[-1], regime=self._regime.number, order_after=self.order)
 

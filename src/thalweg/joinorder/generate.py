@@ -37,7 +37,9 @@ def random_graph(
         raise ValueError(f"a random graph has from 1 to {MOST_STREAMS:,} streams, not {streams}")
     for quantity, (low, high) in (("rates", rates), ("selectivities", selectivities)):
         if not 0 < low <= high < math.inf:
-            raise ValueError(f"{quantity} are drawn between two positive numbers, the lower first, not {low} and {high}")
+            raise ValueError(
+                f"{quantity} are drawn between two positive numbers, the lower first, not {low} and {high}"
+            )
     names = [f"R{number + 1}" for number in range(streams)]
     drawn = random.uniform(*rates, streams).tolist()
     return JoinGraph(

@@ -38,7 +38,7 @@ def integers_of(numbers: ArrayLike, expected: str) -> Integers:
         given = np.asarray(numbers)
     except ValueError:  # rows of different lengths
         given = np.array(None)
-    if given.size and given.dtype.kind not in "biu" or given.dtype == np.uint64 and (given > MOST).any():
+    if (given.size and given.dtype.kind not in "biu") or (given.dtype == np.uint64 and (given > MOST).any()):
         raise ValueError(f"{expected}, as whole numbers of at most 64 bits")
     integers: Integers = given.astype(np.int64, copy=False)
     return integers

@@ -22,6 +22,8 @@ def order_cost(masks: ArrayLike, order: Iterable[int], costs: ArrayLike | None =
     [20.0, 18.0, 16.0]
     """
     order = tuple(order)
+    if not all(isinstance(number, int | np.integer) for number in order):
+        raise TypeError(f"an order names filters by whole numbers, not {order!r:.80}")
     cost = np.ones(max(len(order), 1)) if costs is None else costs_of(costs)
     check_filters(cost.size)
     alive = masks_of(masks, cost.size)

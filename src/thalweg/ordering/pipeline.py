@@ -240,6 +240,7 @@ class Pipeline:
         policy, order, chosen = self.policy, self.policy.order, list[Chosen]()
         count, part, alive = len(rows), rows, None  # the rows that are left; None: all of them
         may_profile = self._may_profile()
+        policy.sampler.expect(count)
         for position, number in enumerate(order):
             if not count:
                 break

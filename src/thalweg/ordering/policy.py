@@ -133,7 +133,8 @@ class Policy:
         Thrash avoidance: an order changes only for a gain of more than 1/alpha.
     prior
         How many tuples each filter is thought to drop besides the tuples in the profile; 0 as in the paper. With more,
-        cheap filters come first as long as few tuples were profiled.
+        cheap filters come first as long as few tuples were profiled. A-Greedy adds as many again as the share of all
+        tuples that the filter drops.
     seed
         Seed of every random choice.
     """
@@ -219,7 +220,9 @@ class Policy:
     def needs(self, position: int) -> tuple[int, ...]:
         """The further filters that a profiled tuple, dropped at this position, must be evaluated on."""
         if not 0 <= position < self.filters:
-            raise ValueError(f"an order of {self.filters} filters has the positions 0 to {self.filters - 1}, not {position}")
+            raise ValueError(
+                f"an order of {self.filters} filters has the positions 0 to {self.filters - 1}, not {position}"
+            )
         wanted = int(self.state.wanted[position])
         return tuple(later for later in self.order[position + 1 :] if wanted >> later & 1)
 

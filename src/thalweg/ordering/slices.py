@@ -66,9 +66,10 @@ class SliceSizes:
         if self._slices <= SINGLES:
             return 1
         size = FIRST_SLICE << min(self._slices - SINGLES - 1, LARGEST_SLICE)
-        if self._rows > STEADY:
-            size = min(size, int(seconds * self._recent_rows / max(self._recent_seconds, LEAST_SECONDS)) + 1)
-        return most if size > most // 2 else max(int(part * size), 1)
+        if self._rows <= STEADY:
+            return most if size > most // 2 else size
+        in_time = int(seconds * self._recent_rows / max(self._recent_seconds, LEAST_SECONDS)) + 1
+        return most if min(size, in_time) > most // 2 else min(size, max(int(part * in_time), 1))
 
     def note(self, rows: int, seconds: float) -> None:
         """Note the rows of a slice, and the time that it took."""

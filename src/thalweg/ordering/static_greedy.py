@@ -22,7 +22,8 @@ def greedy_order(
 ) -> tuple[int, ...]:
     """The order in which each next filter drops most, per cost, of the tuples that the filters before it let through.
 
-    Ties go to the filter with the lower number. Each filter is thought to drop `prior` tuples besides the given tuples.
+    Ties go to the filter with the lower number. Each filter is thought to drop `prior` tuples besides the given tuples,
+    and as many again as its share of the given tuples (docs/decisions/0173).
 
     >>> greedy_order([0b0100, 0b1110, 0b0001, 0b0100, 0b1011, 0b1110], costs=[1, 1, 1, 1])
     (2, 0, 1, 3)
@@ -31,8 +32,9 @@ def greedy_order(
     check_filters(cost.size)
     alive, needed = masks_of(masks, cost.size), required_of(required, cost.size)
     placed, order = 0, list[int]()
+    more = prior * (1.0 + drop_counts(alive, cost.size) / max(alive.size, 1))
     while len(order) < cost.size:
-        ranks = (drop_counts(alive, cost.size) + prior) / cost
+        ranks = (drop_counts(alive, cost.size) + more) / cost
         ranks[order] = -1.0
         ranks[(needed & ~np.int64(placed)) != 0] = -1.0
         best = int(np.argmax(ranks))

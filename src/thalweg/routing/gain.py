@@ -148,7 +148,9 @@ class Matrices:
         A filter makes 0 or 1; other operators any number.
         """
         size, attributes = self.counts.shape
-        expected = f"contents have a row of {attributes} numbers below {size} for each of the outputs, which are 0 or more"
+        expected = (
+            f"contents have a row of {attributes} numbers below {size} for each of the outputs, which are 0 or more"
+        )
         numbers, made = integers_of(contents, expected), numbers_of(outputs, expected)
         if not numbers.size:
             numbers = numbers.reshape(made.size, attributes)

@@ -107,8 +107,7 @@ class Router(ABC):
 
     def note(self, operator: int, passed: float, content: Sequence[int] = ()) -> None:
         """Learn the outcome of one tuple in one operator: how many tuples came out."""
-        if not 0 <= operator < self.operators:
-            raise ValueError(f"operators are numbered from 0 to {self.operators - 1}, not {operator}")
+        self.check_operator(operator)
         if not 0 <= passed < LARGEST:
             raise ValueError(f"an operator passes 0 tuples or more, not {passed!r:.80}")
         self.partitions_of([content])
@@ -129,6 +128,11 @@ class Router(ABC):
         self.seen += counts[0]
         self.passed += counts[1]
         self._forget()
+
+    def check_operator(self, operator: int) -> None:
+        """Refuse a number that no operator has."""
+        if not 0 <= operator < self.operators:
+            raise ValueError(f"operators are numbered from 0 to {self.operators - 1}, not {operator}")
 
     def partitions_of(self, contents: ArrayLike) -> Integers:
         """The partition of each attribute, a row for each tuple, or an error; without attributes anything will do."""
