@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from thalweg.ordering.stopwatch import SINGLES
 
-# Rows of the first slice after some single rows; then doubled: a bad first order meets few rows. After a change it gives
-# the 60 profile tuples by which a regime that returned is recognised, although not all rows are dropped.
+# Rows of the first slice after some single rows; then doubled: a bad first order meets few rows. After a change it
+# gives the 60 profile tuples by which a regime that returned is recognised, although not all rows are dropped.
 FIRST_SLICE = 80
 LARGEST_SLICE = 32  # times it is doubled
 LEAST_SECONDS = 1e-9
