@@ -116,7 +116,7 @@ def test_the_wrong_number_of_estimates_is_refused(kind: type[Detector]) -> None:
 
 @every_detector
 def test_a_segment_has_a_tuple(kind: type[Detector]) -> None:
-    with pytest.raises(ValueError, match="at least 1 profile tuple, not 0"):
+    with pytest.raises(ValueError, match="at least 1 profile tuple"):
         kind(k=0)
 
 

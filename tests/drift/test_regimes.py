@@ -53,5 +53,5 @@ def test_the_oldest_is_forgotten() -> None:
     nothing = Regimes(4, room=0)
     nothing.remember(masks(DAY, 1000, 0))
     assert nothing.recognise(masks(DAY, 100, 2)) is None
-    with pytest.raises(ValueError, match="0 or more, not -1"):
+    with pytest.raises(ValueError, match="from 0 to 1,000, not -1"):
         Regimes(4, room=-1)

@@ -28,6 +28,24 @@ def test_the_extremes() -> None:
     assert len(Sampler(1, 1.0).choose(50)) == 50
 
 
+def test_a_warm_up_spreads_over_the_tuples_that_all_filters_of_a_slice_drop() -> None:
+    sampler = Sampler(2, 0.01, adaptive=True)
+    sampler.expect(10_000)
+    first, second = sampler.choose(5000).size, sampler.choose(5000).size
+    assert 20 <= first <= 60
+    assert 20 <= second <= 60
+
+
+def test_a_warm_up_takes_all_dropped_tuples_of_small_slices() -> None:
+    sampler = Sampler(1, 0.01, adaptive=True)
+    sizes = []
+    for _ in range(3):
+        sampler.expect(30)
+        sizes.append(sampler.choose(25).size)
+    assert sizes[:2] == [25, 25]
+    assert sizes[2] > 5  # of the 14 that are left, spread over 30 rows
+
+
 class Stream:
     """Shows a sampler blocks of ordinary processing with given drop rates and times."""
 

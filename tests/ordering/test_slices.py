@@ -1,8 +1,15 @@
-from thalweg.ordering.slices import SliceCounts, UntoldSlices
+from thalweg.ordering.slices import FIRST_SLICE, SliceCounts, SliceSizes, UntoldSlices
 
 
 def counts(evaluated: list[int]) -> SliceCounts:
     return SliceCounts(evaluated, [number // 2 for number in evaluated], [float(number) for number in evaluated])
+
+
+def test_a_slice_after_a_change_is_as_long_at_the_start_of_a_batch_as_elsewhere() -> None:
+    sizes = SliceSizes()
+    sizes.note(10_000, seconds=0.1)
+    sizes.begin_small()
+    assert sizes.choose(10_000, seconds=0.01, part=0.2) == FIRST_SLICE
 
 
 def test_counts_of_a_replaced_order_are_forgotten_from_the_first_changed_position_on() -> None:

@@ -14,9 +14,12 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from thalweg.ordering.checked import numbers_of
 from thalweg.ordering.types import Floats
 
 K = 20  # profile tuples in a segment (bcs-change-detection-2012, section V-A)
+
+MOST_TUPLES, MOST_SERIES = 1_000_000, 100_000  # beyond these the arrays of a detector would take gigabytes
 
 
 @dataclass(frozen=True)
@@ -56,24 +59,26 @@ class Detector(ABC):
         return cls()
 
     def __init__(self, *, k: int = K) -> None:
-        if k < 1:
-            raise ValueError(f"a segment has at least 1 profile tuple, not {k}")
+        if not (isinstance(k, int) and 1 <= k <= MOST_TUPLES):
+            raise ValueError(f"a segment has at least 1 profile tuple and at most {MOST_TUPLES:,}, not {k!r:.80}")
         self.k = k
         self.series = 0
 
     def watch(self, series: int) -> None:
         """Forget everything, and watch so many series from now on."""
+        if not (isinstance(series, int) and 0 <= series <= MOST_SERIES):
+            raise ValueError(f"a detector watches from 0 to {MOST_SERIES:,} series, not {series!r:.80}")
         self.series = series
         self._begin(series)
 
     def update(self, estimates: ArrayLike) -> tuple[Alarm, ...]:
         """Learn the next estimate of each series; returns the series that changed, the surest first."""
-        checked = np.ascontiguousarray(estimates, np.float64)
+        checked = numbers_of(estimates, "estimates are numbers strictly between 0 and 1, or NaN")
         if checked.shape != (self.series,):
             raise ValueError(f"this detector watches {self.series} series, not {checked.shape}: call watch() first")
         if (checked <= 0.0).any() or (checked >= 1.0).any():
             raise ValueError("estimates are strictly between 0 and 1, or NaN: thalweg.drift.estimate makes them")
-        alarms = self._take(checked)
+        alarms = self._take(checked) if self.series else []
         return tuple(sorted(alarms, key=lambda alarm: -alarm.strength)) if alarms else ()
 
     @abstractmethod

@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike
 
 from thalweg.drift.detector import Alarm, Detector
 from thalweg.kernels import kernel
-from thalweg.ordering.checked import masks_of, times_of
+from thalweg.ordering.checked import masks_of, numbers_of, times_of
 from thalweg.ordering.matrix_view import FULL, count
-from thalweg.ordering.precedence import legal_order
+from thalweg.ordering.precedence import check_filters, legal_order
 from thalweg.ordering.profile import LEAST_TIME
 from thalweg.ordering.types import Booleans, Floats, Integers
 
@@ -147,6 +147,7 @@ class Monitor:
     def follow(self, order: Iterable[int], *, diagonal: bool = False) -> None:
         """Watch another order: forget all estimates and the unfinished segment."""
         numbers = list(order)
+        check_filters(len(numbers))
         self.order = legal_order(np.zeros(len(numbers), np.int64), numbers)
         filters = len(self.order)
         rows, columns = np.diag_indices(filters) if diagonal else np.triu_indices(filters)
@@ -170,10 +171,14 @@ class Monitor:
         """Learn profile tuples, and the times of the timed tuples; returns the changes, the oldest segment's first."""
         each = masks_of(masks, len(self.order))
         # The rows of tuples that are not timed are not looked at, whatever they hold.
-        seconds = times_of(times, each.size, len(self.order)) if timed is None else np.asarray(times, np.float64)
-        measured = np.full(each.size, times is not None) if timed is None else np.asarray(timed, np.bool_)
+        expected = f"times and timed have a row for each of the {each.size} profile tuples"
+        if timed is None:
+            seconds, measured = times_of(times, each.size, len(self.order)), np.full(each.size, times is not None)
+        else:
+            seconds = numbers_of(np.nan if times is None else times, expected)
+            measured = numbers_of(timed, expected).astype(np.bool_)
         if seconds.shape != (each.size, len(self.order)) or measured.shape != each.shape:
-            raise ValueError(f"times and timed have a row for each of the {each.size} profile tuples")
+            raise ValueError(expected)
         start, shifts = 0, list[Shift]()
         while start < each.size:
             stop = min(start + self.room, each.size)

@@ -15,6 +15,7 @@ from thalweg.ordering.cost import drop_counts
 from thalweg.ordering.types import Floats, Integers
 
 SAME = 2.326  # standard deviations from the expected distance: 99 of 100 times that a regime returns, it is less
+MOST_REGIMES = 1000
 LONGEST = 1000  # profile tuples that are remembered of each
 
 
@@ -52,8 +53,8 @@ class Regimes:
     """
 
     def __init__(self, filters: int, room: int = 8) -> None:
-        if room < 0:
-            raise ValueError(f"the number of regimes to remember is 0 or more, not {room}")
+        if not 0 <= room <= MOST_REGIMES:
+            raise ValueError(f"the number of regimes to remember is from 0 to {MOST_REGIMES:,}, not {room}")
         self._filters = filters
         self._known: deque[Regime] = deque(maxlen=room)
         self._next = 0

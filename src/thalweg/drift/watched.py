@@ -33,6 +33,7 @@ from thalweg.ordering.profile import COUNT, START
 from thalweg.ordering.sampling import Sampler
 
 ENOUGH = 50  # profile tuples by which a regime can be recognised
+MOST_CHANGES = 1_000_000  # of a log
 UNSETTLED = 0.25  # share of the window that is newer than the last analysis of all of it, from which on it is analysed
 
 
@@ -114,8 +115,8 @@ class Watched(Policy):
             from thalweg.drift import detector as make
 
             detector = make(detector)
-        if log < 1:
-            raise ValueError(f"the log holds at least 1 change, not {log}")
+        if not 1 <= log <= MOST_CHANGES:
+            raise ValueError(f"the log holds at least 1 change and at most {MOST_CHANGES:,}, not {log}")
         if isinstance(policy, Watched):
             raise TypeError("this policy is watched already; watch the policy in it, policy.policy, instead")
         # Profile, state, sampler and random numbers are the policy's: Policy's own constructor would make them anew.
@@ -146,8 +147,8 @@ class Watched(Policy):
 
     def share_sampler(self, sampler: Sampler) -> None:
         """Let a sampler that other policies use too choose which tuples to profile."""
-        self.sampler = sampler
         self.policy.share_sampler(sampler)
+        self.sampler = sampler
 
     def forget(self) -> None:
         """Throw the profile away, because the executor knows that it is out of date, and learn anew.
@@ -291,6 +292,7 @@ class Watched(Policy):
         if self._regime:
             self._restart(self._learnt, self._regime.masks)
             self._learnt += self._regime.masks.size
+            self.sampler.look_evenly()  # enough is known
             if self._is_logged:
                 self.changes[-1] = replace(self.changes[-1], regime=self._regime.number, order_after=self.order)
 

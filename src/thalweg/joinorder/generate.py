@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from thalweg.joinorder.graph import GraphShape, JoinGraph, JoinPredicate, JoinStream
 
 RATES = (1.0, 100.0)  # tuples a second, section 3.3
+MOST_STREAMS = 10_000
 SELECTIVITIES = (0.01, 1.0)  # the paper says "random"
 
 
@@ -31,6 +33,13 @@ def random_graph(
     ├─ 0.429093 ─ R3  15.2718/s × 1 s
     └─ 0.829426 ─ R4  94.9163/s × 1 s
     """
+    if not 1 <= streams <= MOST_STREAMS:
+        raise ValueError(f"a random graph has from 1 to {MOST_STREAMS:,} streams, not {streams}")
+    for quantity, (low, high) in (("rates", rates), ("selectivities", selectivities)):
+        if not 0 < low <= high < math.inf:
+            raise ValueError(
+                f"{quantity} are drawn between two positive numbers, the lower first, not {low} and {high}"
+            )
     names = [f"R{number + 1}" for number in range(streams)]
     drawn = random.uniform(*rates, streams).tolist()
     return JoinGraph(

@@ -25,6 +25,7 @@ from thalweg.joinorder.q_aware import QAware
 from thalweg.ordering.types import Floats, Integers
 
 DRAWS = 32  # plausible statistics; they give a standard error to about an eighth
+MOST_COUNT = 1e300
 LEAST_COUNT = 0.5  # a count of 0 is taken for half a count: a match that was not seen yet is not impossible
 
 
@@ -129,13 +130,14 @@ def _errors(
     graph: JoinGraph, arrivals: float | Mapping[str, float], matches: float | Mapping[tuple[str, str], float]
 ) -> tuple[Floats, Floats]:
     """The standard errors of the logarithms of rates, and of selectivities between every two streams."""
+    for given in (arrivals, matches):
+        for count in given.values() if isinstance(given, Mapping) else (given,):
+            if not 0.0 <= count <= MOST_COUNT:
+                raise ValueError(f"counts of arrivals and matches are from 0 to {MOST_COUNT:g}, not {count!r:.80}")
     tuples = [arrivals.get(name, 0.0) if isinstance(arrivals, Mapping) else arrivals for name in graph.names]
     pairs = np.full((len(graph.names), len(graph.names)), 0.0 if isinstance(matches, Mapping) else matches)
     for (left, right), count in matches.items() if isinstance(matches, Mapping) else ():
         pairs[graph.position(left), graph.position(right)] = pairs[graph.position(right), graph.position(left)] = count
-    for count in (*tuples, *pairs.flat):
-        if not count >= 0.0:
-            raise ValueError(f"counts of arrivals and matches are 0 or more, not {count}")
     return np.maximum(tuples, LEAST_COUNT) ** -0.5, np.maximum(pairs, LEAST_COUNT) ** -0.5
 
 

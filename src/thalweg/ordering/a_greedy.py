@@ -22,7 +22,6 @@ from thalweg.ordering.policy import (
     log_change,
     may_move,
     move,
-    rank,
     recount,
     slide,
     slot_at,
@@ -31,13 +30,25 @@ from thalweg.ordering.policy import (
 
 
 @inlined
+def joint_rank(window: ProfileWindow, state: State, row: int, position: int) -> float:
+    """Drops per unit of time of the filter at a position, among tuples that the positions before `row` let pass.
+
+    Few tuples of a window get as far as the last positions. There the prior decides: it grows with the share of all
+    tuples that a filter drops, which the whole window tells. (docs/decisions/0173)
+    """
+    share = state.counts[0, position] / max(window.cursor[COUNT], 1)
+    dropped = state.counts[row, position] + state.prior * (1.0 + share)
+    return dropped / window.mean_time[state.order[position]]  # type: ignore[no-any-return]
+
+
+@inlined
 def violation(window: ProfileWindow, state: State, last: int) -> int:
     """The first position that breaks the greedy invariant, or -1; positions up to `last` may (figure 4, equation 4)."""
-    order, mean_time = state.order, window.mean_time
+    order = state.order
     for row in range(min(last + 1, order.size - 1)):
-        least = rank(state, mean_time, row, row) / state.alpha
+        least = joint_rank(window, state, row, row) / state.alpha
         for position in range(row + 1, order.size):
-            better = least < rank(state, mean_time, row, position)
+            better = least < joint_rank(window, state, row, position)
             if better and may_move(order, state.required, position, row):
                 return row
     return -1
@@ -46,7 +57,7 @@ def violation(window: ProfileWindow, state: State, last: int) -> int:
 @kernel
 def correct(window: ProfileWindow, state: State, start: int) -> None:
     """Choose greedily anew from a position on, as far as the choice differs (figure 5)."""
-    view, order, mean_time = state.counts, state.order, window.mean_time
+    view, order = state.counts, state.order
     filters = order.size
     displaced = order[start]
     before = 0  # the filters at positions before row
@@ -60,7 +71,7 @@ def correct(window: ProfileWindow, state: State, start: int) -> None:
         for position in range(row, filters):
             if state.required[order[position]] & ~before:
                 continue
-            if best < 0 or rank(state, mean_time, row, position) > rank(state, mean_time, row, best):
+            if best < 0 or joint_rank(window, state, row, position) > joint_rank(window, state, row, best):
                 best = position
         if best > row:
             for above in range(row + 1):

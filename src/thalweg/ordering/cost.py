@@ -7,6 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from thalweg.ordering.checked import costs_of, masks_of
+from thalweg.ordering.precedence import check_filters
 from thalweg.ordering.types import Floats
 
 
@@ -19,11 +21,15 @@ def order_cost(masks: ArrayLike, order: Iterable[int], costs: ArrayLike | None =
     >>> [8 * order_cost(masks, order) for order in [(0, 1, 2, 3), (2, 1, 3, 0), (2, 0, 1, 3)]]
     [20.0, 18.0, 16.0]
     """
-    alive = np.asarray(masks, np.int64)
-    tuples = max(alive.size, 1)
     order = tuple(order)
-    cost = np.ones(len(order)) if costs is None else np.asarray(costs, np.float64)
-    total = 0.0
+    if not all(isinstance(number, int | np.integer) for number in order):
+        raise TypeError(f"an order names filters by whole numbers, not {order!r:.80}")
+    cost = np.ones(max(len(order), 1)) if costs is None else costs_of(costs)
+    check_filters(cost.size)
+    alive = masks_of(masks, cost.size)
+    if not set(order) <= set(range(cost.size)):
+        raise ValueError(f"an order names filters from 0 to {cost.size - 1}, not {order!r:.80}")
+    tuples, total = max(alive.size, 1), 0.0
     for number in order:
         total += alive.size * cost[number]
         alive = alive[(alive >> number) & 1 == 0]

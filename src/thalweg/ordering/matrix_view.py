@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from thalweg.kernels import inlined, kernel
 from thalweg.ordering.checked import masks_of
-from thalweg.ordering.precedence import legal_order
+from thalweg.ordering.precedence import check_filters, legal_order
 from thalweg.ordering.profile import COUNT, Batch, ProfileWindow, append, is_due, remove_oldest, slot_at
 from thalweg.ordering.types import Integers
 
@@ -114,8 +114,9 @@ class MatrixView:
 
     def __init__(self, order: Iterable[int], entries: ViewEntries = ViewEntries.FULL, column: int = 0) -> None:
         numbers = list(order)
+        check_filters(len(numbers))
         self.order = np.array(legal_order(np.zeros(len(numbers), np.int64), numbers), np.int64)
-        if not 0 <= column < max(self.order.size, 1):
+        if not 0 <= column < self.order.size:
             raise ValueError(f"the column of a view is a position of its order, not {column}")
         self.entries = ViewEntries(entries)
         self.column = column

@@ -15,7 +15,7 @@ from thalweg.kernels import kernel
 from thalweg.ordering.checked import costs_of, masks_of
 from thalweg.ordering.cost import order_cost
 from thalweg.ordering.policy import Floats, Integers, OneTimePolicy
-from thalweg.ordering.precedence import is_legal
+from thalweg.ordering.precedence import is_legal, required_of
 
 EXHAUSTIVE_UP_TO = 4  # filters; 24 orders
 MOST_FILTERS = 20  # a million subsets, some 100 ms compiled
@@ -30,10 +30,7 @@ def optimal_order(masks: ArrayLike, costs: ArrayLike, required: Integers | None 
     cost = costs_of(costs)
     if cost.size > MOST_FILTERS:
         raise ValueError(f"optimal takes at most {MOST_FILTERS} filters, not {cost.size}; use a-greedy")
-    tuples = masks_of(masks, cost.size)
-    needed = np.zeros(cost.size, np.int64) if required is None else masks_of(required, cost.size)
-    if needed.size != cost.size:
-        raise ValueError(f"required holds a mask for each of the {cost.size} filters, not {needed.size} masks")
+    tuples, needed = masks_of(masks, cost.size), required_of(required, cost.size)
     if cost.size <= EXHAUSTIVE_UP_TO:
         return exhaustive_order(tuples, cost, needed)
     return subset_order(tuples, cost, needed)

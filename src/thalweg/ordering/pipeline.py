@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from thalweg.ordering.checked import costs_of
 from thalweg.ordering.overlap import Steps, ToldCost, Wait, WaitingFilter, run_alone, run_together
 from thalweg.ordering.policy import Policy
 from thalweg.ordering.slices import SliceCounts, SliceSizes, UntoldSlices
@@ -96,7 +97,9 @@ class Pipeline:
         self.extra_evaluations = 0  # rows that filters looked at for profiling alone
         self.profile_seconds = 0.0  # and the time it took, learning included
         self.restarts: deque[tuple[int, int]] = deque(maxlen=MOST_RESTARTS)  # rows by then, profile tuples thrown away
-        self._costs = None if costs is None else np.array(costs, np.float64)
+        self._costs = None if costs is None else costs_of(costs).copy()
+        if self._costs is not None and self._costs.size != policy.filters:
+            raise ValueError(f"costs are {policy.filters} numbers, one for each filter, not {self._costs.size}")
         self._stamp = stamp
         self._clock = clock
         self._sizes = SliceSizes()
@@ -237,6 +240,7 @@ class Pipeline:
         policy, order, chosen = self.policy, self.policy.order, list[Chosen]()
         count, part, alive = len(rows), rows, None  # the rows that are left; None: all of them
         may_profile = self._may_profile()
+        policy.sampler.expect(count)
         for position, number in enumerate(order):
             if not count:
                 break

@@ -133,7 +133,8 @@ class Policy:
         Thrash avoidance: an order changes only for a gain of more than 1/alpha.
     prior
         How many tuples each filter is thought to drop besides the tuples in the profile; 0 as in the paper. With more,
-        cheap filters come first as long as few tuples were profiled.
+        cheap filters come first as long as few tuples were profiled. A-Greedy adds as many again as the share of all
+        tuples that the filter drops.
     seed
         Seed of every random choice.
     """
@@ -218,6 +219,10 @@ class Policy:
 
     def needs(self, position: int) -> tuple[int, ...]:
         """The further filters that a profiled tuple, dropped at this position, must be evaluated on."""
+        if not 0 <= position < self.filters:
+            raise ValueError(
+                f"an order of {self.filters} filters has the positions 0 to {self.filters - 1}, not {position}"
+            )
         wanted = int(self.state.wanted[position])
         return tuple(later for later in self.order[position + 1 :] if wanted >> later & 1)
 
@@ -244,6 +249,8 @@ class Policy:
 
     def share_sampler(self, sampler: Sampler) -> None:
         """Let a sampler that other policies use too choose which tuples to profile."""
+        if sampler.filters != self.filters:
+            raise ValueError(f"a sampler of {sampler.filters} filters cannot serve a policy of {self.filters}")
         self.sampler = sampler
 
     def recount_view(self) -> None:

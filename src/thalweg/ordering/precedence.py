@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from thalweg.ordering.checked import masks_of
 from thalweg.ordering.types import Integers
 
 MAX_FILTERS = 63  # one drop bit each in a signed 64-bit mask
@@ -55,21 +57,36 @@ def required_before(
     return required
 
 
+def required_of(required: ArrayLike | None, filters: int) -> Integers:
+    """For each filter, the mask of filters that must run before it; an error if no order can keep to that.
+
+    >>> required_of(None, 2).tolist(), required_of([0, 1], 2).tolist()
+    ([0, 0], [0, 1])
+    """
+    checked = np.zeros(filters, np.int64) if required is None else masks_of(required, filters)
+    if checked.size != filters:
+        raise ValueError(f"required holds a mask for each of the {filters} filters, not {checked.size} masks")
+    legal_order(checked)
+    return checked
+
+
 def legal_order(required: Integers, order: Iterable[int] | None = None) -> tuple[int, ...]:
     """The order nearest to the wanted order (as written by default) in which no filter runs too early.
 
     >>> legal_order(required_before(4, after={0: [2]}))
     (1, 2, 0, 3)
     """
-    wanted = list(range(len(required))) if order is None else [int(number) for number in order]
+    wanted = list(range(len(required))) if order is None else list(order)
     if sorted(wanted) != list(range(len(required))):
-        raise ValueError(f"an order names each of the filters 0..{len(required) - 1} once, not {wanted}")
+        raise ValueError(f"an order names each of the filters 0..{len(required) - 1} once, not {wanted!r:.80}")
     placed, legal = 0, []
     while wanted:
-        following = next(number for number in wanted if not int(required[number]) & ~placed)
+        following = next((number for number in wanted if not int(required[number]) & ~placed), None)
+        if following is None:
+            raise ValueError(f"filters {sorted(wanted)} require one another in a cycle, so that none can run first")
         wanted.remove(following)
-        legal.append(following)
-        placed |= 1 << following
+        legal.append(int(following))
+        placed |= 1 << int(following)
     return tuple(legal)
 
 

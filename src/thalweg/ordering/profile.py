@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from thalweg.kernels import inlined, kernel
-from thalweg.ordering.checked import masks_of, times_of
+from thalweg.ordering.checked import masks_of, numbers_of, times_of
 from thalweg.ordering.precedence import MAX_FILTERS, check_filters
 from thalweg.ordering.types import Booleans, Floats, Integers
 from thalweg.sealed import dump_table, load_fields, load_table, odd, seal, unseal
@@ -24,6 +24,7 @@ from thalweg.sealed import dump_table, load_fields, load_table, odd, seal, unsea
 KIND, VERSION = "profile", 2
 FIELDS = {"filters": int, "window": int, "max_age": object, "seen": int, "mean_times": list}
 MOST_TIMES = 1 << 22  # time samples of a saved profile, 32 megabytes: more is no profile that was ever saved
+MOST_ENTRIES = 1 << 28  # time samples of a window, 2 gigabytes: a number of tuples beyond that is a mistake
 NEVER = 1 << 62
 
 # One time sample weighs at most this many running averages: a process that loses the processor for a millisecond
@@ -175,9 +176,12 @@ class Profile:
             raise ValueError(f"a profile window holds at least 1 profile tuple, not {window}")
         if not max_age > 0:
             raise ValueError(f"max_age is a positive span of time, not {max_age}")
-        means = np.ones(filters) if costs is None else np.array(costs, np.float64)
+        if filters * window > MOST_ENTRIES:
+            raise ValueError(f"a profile window of {filters} filters holds at most {MOST_ENTRIES // filters:,} tuples")
+        expected = f"costs are {filters} positive numbers, one for each filter"
+        means = np.ones(filters) if costs is None else numbers_of(costs, expected).copy()
         if means.shape != (filters,) or not (np.isfinite(means).all() and (means > 0).all()):
-            raise ValueError(f"costs are {filters} positive numbers, one for each filter, not {costs!r}")
+            raise ValueError(f"{expected}, not {costs!r:.80}")
         self.arrays = ProfileWindow(
             masks=np.zeros(window, np.int64),
             times=np.full((window, filters), np.nan),
@@ -246,9 +250,11 @@ class Profile:
         if stamps is None:
             checked_stamps = np.arange(self.seen, self.seen + size, dtype=np.float64)
         else:
-            checked_stamps = np.ascontiguousarray(np.broadcast_to(np.asarray(stamps, np.float64), (size,)))
-            if not np.isfinite(checked_stamps).all():
-                raise ValueError("stamps are finite numbers, one for each profile tuple")
+            expected = "stamps are finite numbers, one for each profile tuple"
+            given = numbers_of(stamps, expected)
+            if given.shape not in ((), (1,), (size,)) or not np.isfinite(given).all():
+                raise ValueError(expected)
+            checked_stamps = np.ascontiguousarray(np.broadcast_to(given, (size,)))
         timed = np.full(size, times is not None)
         return Batch(checked_masks, checked_times, timed, checked_stamps)
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from thalweg.ordering.checked import costs_of, masks_of
 from thalweg.ordering.cost import order_cost
 from thalweg.ordering.policy import Policy
 from thalweg.ordering.static_greedy import greedy_order
-from thalweg.ordering.types import Floats, Integers
 
 GAIN = 1.02  # how many times cheaper the greedy order must be to replace another: what a sample can tell
 PARTS = 40  # in which the tuples are shown; a policy may change its order after each
@@ -29,8 +29,9 @@ def replay(policy: Policy, masks: ArrayLike, costs: ArrayLike) -> None:
     (1, 0)
     (1, 0)
     """
-    tuples: Integers = np.asarray(masks, np.int64)
-    cost: Floats = np.asarray(costs, np.float64)
+    tuples, cost = masks_of(masks, policy.filters), costs_of(costs)
+    if cost.size != policy.filters:
+        raise ValueError(f"costs are {policy.filters} numbers, one for each filter, not {cost.size}")
     if policy.tends_to_greedy:
         greedy = greedy_order(tuples, cost, policy.state.required, policy.state.prior)
         if order_cost(tuples, policy.order, cost) > GAIN * order_cost(tuples, greedy, cost):

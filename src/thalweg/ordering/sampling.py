@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thalweg.kernels import inlined, kernel
+from thalweg.ordering.checked import numbers_of
+from thalweg.ordering.precedence import check_filters
 from thalweg.ordering.types import Floats, Integers
 
 BLOCK = 2000  # tuples from one comparison with the reference to the next
@@ -31,11 +33,13 @@ PATIENCE = 5  # consecutive slow blocks that are believed: cold caches and lost 
 MEMORY = 32  # blocks that the reference remembers
 ENOUGH = 50  # evaluations in a block below which a filter's rates say nothing
 NEVER = 1 << 62
+MOST_DROPPED = 1 << 30  # tuples of one call, of which all may be chosen
 WARM_UP = 64  # the first dropped tuples, all of which are profiled: a bad first order must not last
+AFTER_CHANGE = 192  # the same after a change of the stream, of which there is more to come (docs/decisions/0172)
 
 NONE: Integers = np.zeros(0, np.int64)
 
-PROBABILITY, FULL, LOGGED, LOG = range(4)  # of Sampling.probability
+PROBABILITY, FULL, LOGGED, LOG, CLOSE = range(5)  # of Sampling.probability
 GAP, SLOW_BLOCKS, HOLD, WARMING = range(4)  # of Sampling.counters
 
 
@@ -54,7 +58,7 @@ RATES = np.dtype([("evaluated", np.float64), ("dropped", np.float64), ("seconds"
 class Sampling(NamedTuple):
     """The sampler's arrays, as kernels share them."""
 
-    probability: Floats  # the current p, the full p, the p whose log1p(-p) is stored, and that logarithm
+    probability: Floats  # the current p, the full p, the p whose log1p(-p) is stored, that logarithm, p in warm-up
     block: NDArray[np.void]  # `RATES` of each filter in the current block
     reference: NDArray[np.void]  # and in the quiet blocks before it
     counters: Integers  # dropped tuples until the next that is profiled; slow blocks in a row; when p may fall; warm-up
@@ -62,9 +66,10 @@ class Sampling(NamedTuple):
 
 def counts_of(filters: int, evaluated: ArrayLike, dropped: ArrayLike, seconds: ArrayLike) -> ProcessingCounts:
     """The counts of ordinary processing as arrays of the right shape, or an error that names what is wrong."""
-    counts = ProcessingCounts(*(np.asarray(numbers, np.float64) for numbers in (evaluated, dropped, seconds)))
+    expected = f"evaluated, dropped and seconds are {filters} numbers each, one for each filter"
+    counts = ProcessingCounts(*(numbers_of(numbers, expected) for numbers in (evaluated, dropped, seconds)))
     if any(numbers.shape != (filters,) for numbers in counts):
-        raise ValueError(f"evaluated, dropped and seconds are {filters} numbers each, one for each filter")
+        raise ValueError(expected)
     possible = (counts.dropped >= 0) & (counts.dropped <= counts.evaluated) & (counts.seconds >= 0)  # NaN is not
     if not (possible & (counts.evaluated < np.inf) & (counts.seconds < np.inf)).all():
         raise ValueError(
@@ -77,12 +82,15 @@ def counts_of(filters: int, evaluated: ArrayLike, dropped: ArrayLike, seconds: A
 def next_gap(sampling: Sampling, uniform: float) -> None:
     """Draw how many dropped tuples pass by before the next is profiled (geometric)."""
     probability = sampling.probability[PROBABILITY]
+    is_warming = probability > 0.0 and sampling.counters[WARMING] > 0
+    if is_warming:
+        probability = max(probability, sampling.probability[CLOSE])
+        sampling.counters[WARMING] -= 1
     if probability != sampling.probability[LOGGED]:  # a logarithm takes as long as a filter
         sampling.probability[LOGGED] = probability
         sampling.probability[LOG] = math.log1p(-probability) if probability < 1.0 else 0.0
     gap = NEVER
-    if probability >= 1.0 or (probability > 0.0 and sampling.counters[WARMING] > 0):
-        sampling.counters[WARMING] -= 1
+    if probability >= 1.0:
         gap = 0
     elif probability > 1.0 / NEVER:
         gap = int(min(math.log(1.0 - uniform) / sampling.probability[LOG], NEVER))
@@ -217,17 +225,23 @@ class Sampler:
     def __init__(
         self, filters: int, probability: float, *, window: int = 0, adaptive: bool = False, seed: int = 0
     ) -> None:
+        check_filters(filters)
         if not 0.0 <= probability <= 1.0:
             raise ValueError(f"a drop-profiling probability is between 0 and 1, not {probability}")
         self.adaptive = adaptive
         self._random = np.random.default_rng(seed)
         self.arrays = Sampling(
-            probability=np.array([probability, probability, -1.0, 0.0], np.float64),
+            probability=np.array([probability, probability, -1.0, 0.0, 1.0], np.float64),
             block=np.zeros(filters, RATES),
             reference=np.zeros(filters, RATES),
             counters=np.array([0, 0, window, WARM_UP if adaptive else 0], np.int64),
         )
         next_gap(self.arrays, self._random.random())
+
+    @property
+    def filters(self) -> int:
+        """How many filters drop the tuples."""
+        return int(self.arrays.block.size)
 
     @property
     def probability(self) -> float:
@@ -239,9 +253,22 @@ class Sampler:
         """The drop-profiling probability while drop rates or times change; at all times, unless it is adaptive."""
         return float(self.arrays.probability[FULL])
 
+    def expect(self, rows: int) -> None:
+        """Prepare for a slice of so many rows: a warm-up spreads over all of them.
+
+        The filters of a slice drop one after the other. A warm-up that took all tuples until it had enough would know
+        much of the tuples that the first filters drop, and little of the others (docs/decisions/0171).
+        """
+        if rows > 0 and self.probability > 0.0 and self.arrays.counters[WARMING] > 0:
+            self.arrays.counters[WARMING] += 1  # the gap that is drawn anew was counted
+            self.arrays.probability[CLOSE] = min(1.0, float(self.arrays.counters[WARMING]) / rows)
+            next_gap(self.arrays, self._random.random())
+
     def choose(self, dropped: int) -> Integers:
         """Which of the next dropped tuples to profile, as indices; the count goes on from call to call."""
         counters = self.arrays.counters
+        if not 0 <= dropped <= MOST_DROPPED:
+            raise ValueError(f"the next dropped tuples are a number from 0 to {MOST_DROPPED:,}, not {dropped}")
         if counters[GAP] >= dropped:
             counters[GAP] -= dropped
             return NONE
@@ -261,15 +288,18 @@ class Sampler:
         """
         if not self.adaptive:
             return False
-        checked = counts_of(self.arrays.block.size, *counts)
+        if not (0 <= seen < NEVER and 0 <= window < NEVER):
+            raise ValueError(f"seen and window are numbers of profile tuples, not {seen} and {window}")
+        checked = counts_of(self.filters, *counts)
         before = int(self.arrays.counters[HOLD])
         if watch(self.arrays, checked, seen, window):
             next_gap(self.arrays, self._random.random())
         return bool(self.arrays.counters[HOLD] != before)
 
     def look_closely(self) -> None:
-        """Choose all of the next dropped tuples, as at the beginning."""
-        self.arrays.counters[WARMING] = WARM_UP
+        """Choose all of the next dropped tuples, because the stream has changed."""
+        self.arrays.counters[WARMING] = AFTER_CHANGE
+        self.arrays.probability[CLOSE] = 1.0
         next_gap(self.arrays, self._random.random())
 
     def look_evenly(self) -> None:
@@ -286,6 +316,8 @@ class Sampler:
         """Use a probability; it does not fall before so many profile tuples were ever made, if that is given."""
         if not 0.0 <= probability <= 1.0:
             raise ValueError(f"a drop-profiling probability is between 0 and 1, not {probability}")
+        if until is not None and not 0 <= until <= NEVER:
+            raise ValueError(f"a number of profile tuples is from 0 to {NEVER}, not {until}")
         self.arrays.probability[PROBABILITY] = probability
         if until is not None:
             self.arrays.counters[HOLD] = until

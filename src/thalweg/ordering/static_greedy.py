@@ -10,8 +10,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from thalweg.ordering.checked import costs_of, masks_of
 from thalweg.ordering.cost import drop_counts
 from thalweg.ordering.policy import Floats, Integers, OneTimePolicy
+from thalweg.ordering.precedence import check_filters, required_of
+from thalweg.ordering.profile import LEAST_TIME
 
 
 def greedy_order(
@@ -19,16 +22,19 @@ def greedy_order(
 ) -> tuple[int, ...]:
     """The order in which each next filter drops most, per cost, of the tuples that the filters before it let through.
 
-    Ties go to the filter with the lower number. Each filter is thought to drop `prior` tuples besides the given tuples.
+    Ties go to the filter with the lower number. Each filter is thought to drop `prior` tuples besides the given tuples,
+    and as many again as its share of the given tuples (docs/decisions/0173).
 
     >>> greedy_order([0b0100, 0b1110, 0b0001, 0b0100, 0b1011, 0b1110], costs=[1, 1, 1, 1])
     (2, 0, 1, 3)
     """
-    cost = np.asarray(costs, np.float64)
-    alive, placed, order = np.asarray(masks, np.int64), 0, list[int]()
-    needed = np.zeros(cost.size, np.int64) if required is None else required
+    cost = np.maximum(costs_of(costs), LEAST_TIME)
+    check_filters(cost.size)
+    alive, needed = masks_of(masks, cost.size), required_of(required, cost.size)
+    placed, order = 0, list[int]()
+    more = prior * (1.0 + drop_counts(alive, cost.size) / max(alive.size, 1))
     while len(order) < cost.size:
-        ranks = (drop_counts(alive, cost.size) + prior) / cost
+        ranks = (drop_counts(alive, cost.size) + more) / cost
         ranks[order] = -1.0
         ranks[(needed & ~np.int64(placed)) != 0] = -1.0
         best = int(np.argmax(ranks))

@@ -110,7 +110,7 @@ class ContentKnows(Router):
     def observe(self, orders: Integers, calls: Integers, dropped: Booleans, contents: ArrayLike) -> None:
         """Learn the outcome of a batch, for its operators and classes."""
         super().observe(orders, calls, dropped, contents)
-        rows, places = np.arange(self.operators), np.asarray(contents, np.int64)
+        rows, places = np.arange(self.operators), self.partitions_of(contents)
         visited = rows < calls[:, None]
         is_last = dropped[:, None] & (rows == calls[:, None] - 1)
         for operator, attribute in self.classifiers.items():

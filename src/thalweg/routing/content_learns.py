@@ -104,6 +104,7 @@ class ContentLearns(ContentKnows):
 
     def observe(self, orders: Integers, calls: Integers, dropped: Booleans, contents: ArrayLike) -> None:
         """Learn from the batch that `orders` was asked for; only sampled tuples count, as they are not biased."""
+        self.check_outcome(orders, calls, dropped, contents)
         chosen, places = self._chosen, np.asarray(contents, np.int64).reshape(calls.size, len(self.parts))
         if chosen.size != calls.size:
             raise ValueError(f"orders were asked for {chosen.size} tuples; {calls.size} cannot be observed")

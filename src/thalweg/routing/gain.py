@@ -15,9 +15,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from thalweg.ordering.types import Floats, Integers
+from thalweg.ordering.checked import integers_of, numbers_of
+from thalweg.ordering.types import Floats
 
+MOST = 1_000_000  # partitions of an attribute, and operators
 ENTRIES = 101  # of the table of entropies, for selectivities of 0.00, 0.01 .. 1.00 (section 7.1)
+
+
+def check_parts(parts: Sequence[int]) -> None:
+    """Refuse counts of partitions that no attribute has."""
+    if not all(isinstance(number, int) and 1 <= number <= MOST for number in parts):
+        raise ValueError(f"parts are counts of at least 1, one for each attribute, not {list(parts)!r:.80}")
 
 
 def entropy(selectivity: ArrayLike, *, look_up: bool = False) -> Floats:
@@ -26,7 +34,10 @@ def entropy(selectivity: ArrayLike, *, look_up: bool = False) -> Floats:
     >>> entropy([0.0, 0.5, 0.104]).round(3).tolist(), entropy(0.104, look_up=True).round(3).tolist()
     ([0.0, 1.0, 0.482], 0.469)
     """
-    passed = np.clip(np.asarray(selectivity, np.float64), 0.0, 1.0)
+    expected = "selectivities are numbers from 0 to 1"
+    passed = np.clip(numbers_of(selectivity, expected).reshape(np.shape(selectivity)), 0.0, 1.0)
+    if np.isnan(passed).any():
+        raise ValueError(expected)
     if look_up:
         looked_up: Floats = TABLE[np.rint(passed * (ENTRIES - 1)).astype(np.int64)]
         return looked_up
@@ -70,8 +81,11 @@ def gain(selectivities: ArrayLike, weights: ArrayLike, *, look_up: bool = False)
     >>> {name: round(ratio, 3) for name, ratio in gains.items()}, max(gains, key=gains.get)
     ({'O1': 0.001, 'O2': 0.264, 'O3': 0.003}, 'O2')
     """
-    shares = np.asarray(weights, np.float64)
-    each = np.where(shares > 0, np.asarray(selectivities, np.float64), 0.0)
+    expected = "an attribute has a selectivity and a weight, a share of the tuples, for each partition"
+    shares, passed = numbers_of(weights, expected), numbers_of(selectivities, expected)
+    if shares.ndim != 1 or shares.shape != passed.shape or not ((shares >= 0) & (shares <= 1)).all():
+        raise ValueError(expected)
+    each = np.clip(np.where(shares > 0, passed, 0.0), 0.0, 1.0)
     whole = float(entropy(shares @ each, look_up=look_up))
     within = float(shares @ entropy(each, look_up=look_up))
     return Gain(whole, max(whole - within, 0.0), float(bits(shares).sum()))
@@ -98,6 +112,7 @@ class Matrices:
     """
 
     def __init__(self, parts: Sequence[int]) -> None:
+        check_parts(parts)
         shape = (max(parts, default=1), len(parts))
         self.counts = np.zeros(shape, np.int64)
         self.outputs = np.zeros(shape)
@@ -132,10 +147,19 @@ class Matrices:
 
         A filter makes 0 or 1; other operators any number.
         """
-        numbers: Integers = np.asarray(contents, np.int64)
-        made = np.asarray(outputs, np.float64)
-        for attribute in range(self.counts.shape[1]):
-            column, size = numbers[:, attribute], self.counts.shape[0]
+        size, attributes = self.counts.shape
+        expected = (
+            f"contents have a row of {attributes} numbers below {size} for each of the outputs, which are 0 or more"
+        )
+        numbers, made = integers_of(contents, expected), numbers_of(outputs, expected)
+        if not numbers.size:
+            numbers = numbers.reshape(made.size, attributes)
+        if made.ndim != 1 or numbers.shape != (made.size, attributes) or ((numbers < 0) | (numbers >= size)).any():
+            raise ValueError(expected)
+        if not ((made >= 0) & (made < np.inf)).all():
+            raise ValueError(expected)
+        for attribute in range(attributes):
+            column = numbers[:, attribute]
             self.counts[:, attribute] += np.bincount(column, minlength=size)
             self.outputs[:, attribute] += np.bincount(column, made, size)
         self.tuples += made.size

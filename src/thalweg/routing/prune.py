@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from thalweg.ordering.checked import numbers_of
 from thalweg.ordering.types import Floats, Integers
 
 FAR = 20.0  # times the rank of the nearest other: no class is going to move an operator past it
@@ -26,8 +27,11 @@ def pruned_operators(selectivities: ArrayLike, costs: ArrayLike) -> dict[int, st
     {2: 'cheap or very selective beside the others: it comes first for every class',
     3: 'expensive or unselective beside the others: it comes last for every class'}
     """
-    passed = np.asarray(selectivities, np.float64)
-    ranks = (1.0 - np.where(passed >= CERTAIN, 1.0, passed)) / np.asarray(costs, np.float64)
+    expected = "operators have a selectivity and a positive cost each"
+    passed, cost = numbers_of(selectivities, expected), numbers_of(costs, expected)
+    if passed.ndim != 1 or passed.shape != cost.shape or not (np.isfinite(passed) & (cost > 0)).all():
+        raise ValueError(expected)
+    ranks = (1.0 - np.where(passed >= CERTAIN, 1.0, passed)) / cost
     reasons = {}
     for operator, rank in enumerate(ranks.tolist()):
         others = np.delete(ranks, operator) if ranks.size > 1 else ranks

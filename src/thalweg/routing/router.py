@@ -16,10 +16,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from thalweg.ordering.checked import integers_of, numbers_of
 from thalweg.ordering.types import Booleans, Floats, Integers
+from thalweg.routing.gain import MOST, check_parts
 
 UNKNOWN = 0.5  # the selectivity of an operator of which nothing is known
 LEAST = 1e-3  # no merit is smaller: also an operator that passes everything has to see the tuple some time
+LARGEST = 1e300  # sums of larger numbers would not be finite
 HALVE_AFTER = 2000  # outcomes of an operator after which older outcomes count half
 
 
@@ -44,13 +47,13 @@ class Router(ABC):
     def __init__(
         self, operators: int, parts: Sequence[int] = (), *, costs: ArrayLike | None = None, seed: int = 0
     ) -> None:
-        if operators < 1:
-            raise ValueError(f"a router needs at least 1 operator, not {operators}")
-        if any(number < 1 for number in parts):
-            raise ValueError(f"parts are counts of at least 1, one for each attribute, not {list(parts)}")
-        self.costs = np.ones(operators) if costs is None else np.array(costs, np.float64)
-        if self.costs.shape != (operators,) or not (self.costs > 0).all():
-            raise ValueError(f"costs are {operators} positive numbers, one for each operator, not {costs!r}")
+        if not 1 <= operators <= MOST:
+            raise ValueError(f"a router needs at least 1 operator and at most {MOST:,}, not {operators}")
+        check_parts(parts)
+        expected = f"costs are {operators} positive numbers, one for each operator"
+        self.costs = np.ones(operators) if costs is None else numbers_of(costs, expected).copy()
+        if self.costs.shape != (operators,) or not ((self.costs > 0) & (self.costs < np.inf)).all():
+            raise ValueError(f"{expected}, not {costs!r:.80}")
         self.operators = operators
         self.parts = tuple(parts)
         self.seen = np.zeros(operators)  # tuples that each operator saw, older tuples counting less
@@ -74,8 +77,13 @@ class Router(ABC):
 
     def next(self, waiting: Sequence[int], content: Sequence[int] = (), queues: Sequence[float] = ()) -> int:
         """The operator to send a tuple to, among the operators that still have to see it."""
-        lengths = np.array(queues, np.float64) if len(queues) else np.zeros(self.operators)
-        merits = self.merits(np.array([content], np.int64), lengths)[0, list(waiting)]
+        expected = f"queues have a length of 0 or more for each of the {self.operators} operators"
+        lengths = numbers_of(queues, expected) if len(queues) else np.zeros(self.operators)
+        if lengths.shape != (self.operators,) or not (lengths >= 0).all():
+            raise ValueError(expected)
+        if not waiting or not set(waiting) <= set(range(self.operators)):
+            raise ValueError(f"a tuple waits for operators from 0 to {self.operators - 1}, not {waiting!r:.80}")
+        merits = self.merits(self.partitions_of([content]), lengths)[0, list(waiting)]
         if not self.is_lottery:
             return waiting[int(merits.argmax())]
         chances = np.cumsum(np.maximum(merits, LEAST * merits.max() + 1e-300))
@@ -83,8 +91,7 @@ class Router(ABC):
 
     def orders(self, contents: ArrayLike) -> Integers:
         """The orders in which tuples visit the operators while all queues are empty: a row for each tuple."""
-        rows = np.asarray(contents, np.int64)
-        merits = self.merits(rows, np.zeros(self.operators))
+        merits = self.merits(self.partitions_of(contents), np.zeros(self.operators))
         if self.is_lottery:  # drawing one after the other without replacement, all at once
             merits = np.maximum(merits, LEAST * merits.max(axis=1, keepdims=True) + 1e-300)
             merits = -self.random.standard_exponential(merits.shape) / merits
@@ -92,6 +99,7 @@ class Router(ABC):
 
     def observe(self, orders: Integers, calls: Integers, dropped: Booleans, contents: ArrayLike) -> None:
         """Learn the outcome of a batch: how many operators of its order saw each tuple, and if the last dropped it."""
+        self.check_outcome(orders, calls, dropped, contents)
         visited = np.arange(self.operators) < calls[:, None]
         seen = np.bincount(orders[visited], minlength=self.operators)
         last = orders[np.arange(calls.size), np.maximum(calls - 1, 0)][dropped]
@@ -99,6 +107,10 @@ class Router(ABC):
 
     def note(self, operator: int, passed: float, content: Sequence[int] = ()) -> None:
         """Learn the outcome of one tuple in one operator: how many tuples came out."""
+        self.check_operator(operator)
+        if not 0 <= passed < LARGEST:
+            raise ValueError(f"an operator passes 0 tuples or more, not {passed!r:.80}")
+        self.partitions_of([content])
         self.seen[operator] += 1.0
         self.passed[operator] += passed
         if self.seen[operator] > HALVE_AFTER:
@@ -109,9 +121,46 @@ class Router(ABC):
 
     def count(self, seen: ArrayLike, passed: ArrayLike) -> None:
         """Add to the tuples that each operator saw and passed."""
-        self.seen += np.asarray(seen, np.float64)
-        self.passed += np.asarray(passed, np.float64)
+        expected = f"seen and passed are {self.operators} numbers each, 0 or more"
+        counts = numbers_of(seen, expected), numbers_of(passed, expected)
+        if any(each.shape != (self.operators,) or not ((each >= 0) & (each < LARGEST)).all() for each in counts):
+            raise ValueError(expected)
+        self.seen += counts[0]
+        self.passed += counts[1]
         self._forget()
+
+    def check_operator(self, operator: int) -> None:
+        """Refuse a number that no operator has."""
+        if not 0 <= operator < self.operators:
+            raise ValueError(f"operators are numbered from 0 to {self.operators - 1}, not {operator}")
+
+    def partitions_of(self, contents: ArrayLike) -> Integers:
+        """The partition of each attribute, a row for each tuple, or an error; without attributes anything will do."""
+        expected = f"contents have a row for each tuple, with numbers below {list(self.parts)}"
+        rows = integers_of(contents, expected)
+        if not rows.size and rows.ndim == 1:
+            rows = rows.reshape(0, len(self.parts))
+        fits = rows.ndim == 2 and (not self.parts or rows.shape[1] == len(self.parts))  # noqa: PLR2004 - a table
+        if not fits or (self.parts and ((rows < 0) | (rows >= np.array(self.parts))).any()):
+            raise ValueError(expected)
+        return rows
+
+    def check_outcome(self, orders: Integers, calls: Integers, dropped: Booleans, contents: ArrayLike) -> None:
+        """Refuse the outcome of a batch whose arrays do not fit each other, or that names operators there are not."""
+        expected = (
+            f"an outcome is a row of {self.operators} operators, a number of calls up to {self.operators} and whether "
+            "it was dropped for each tuple, as NumPy arrays"
+        )
+        if not all(isinstance(each, np.ndarray) for each in (orders, calls, dropped)):
+            raise TypeError(expected)
+        tuples = calls.size
+        fits = orders.shape == (tuples, self.operators) and calls.shape == dropped.shape == (tuples,)
+        if not fits or orders.dtype.kind not in "iu" or calls.dtype.kind not in "iu" or dropped.dtype != np.bool_:
+            raise ValueError(expected)
+        if ((orders < 0) | (orders >= self.operators)).any() or ((calls < 0) | (calls > self.operators)).any():
+            raise ValueError(expected)
+        if self.parts and len(self.partitions_of(contents)) != tuples:
+            raise ValueError(f"contents have a row for each of the {tuples} tuples")
 
     def _forget(self) -> None:
         """Halve the counts of operators that saw many tuples, so that they follow changes."""

@@ -44,6 +44,7 @@ class Ticket(Router):
 
     def sent(self, operator: int) -> None:
         """A ticket for the operator."""
+        self.check_operator(operator)
         self.tickets *= KEPT
         self.tickets[operator] += 1.0
 
