@@ -157,7 +157,7 @@ def monitors(random: Random) -> None:
         masks, timed = numbers(random, tuples, 2**filters - 1), numbers(random, tuples, 1)
         times = [numbers(random, filters, 9) for _ in range(tuples)]
         given = random.choice(((masks,), (masks, times), (masks, times, timed)))
-        attempt(lambda given=given: monitor.update(*given))
+        attempt(lambda given=given: monitor.update(*given))  # type: ignore[misc]
 
 
 def views(random: Random) -> None:
@@ -234,7 +234,7 @@ def joins(random: Random) -> None:
     shape, streams = random.choice(list(joinorder.GraphShape)), random.choice((whole(random, 30), random.randint(1, 6)))
     if streams > 70:
         return
-    bounds = {option: (number(random), number(random)) for option in ("rates", "selectivities")}
+    bounds: dict[str, Any] = {option: (number(random), number(random)) for option in ("rates", "selectivities")}
     if random.randint(0, 1):
         bounds = {}
     graph = attempt(lambda: joinorder.random_graph(shape, streams, np.random.default_rng(0), **bounds))
