@@ -17,6 +17,7 @@ from thalweg.ordering.types import Floats
 if TYPE_CHECKING:
     from river.drift import ADWIN
 
+MOST_ESTIMATES = 1_000_000  # from one look to the next
 RECENT = 256  # estimates of each series that are remembered, among which a change may have begun
 
 
@@ -50,8 +51,8 @@ class Adwin(Detector):
         super().__init__(k=k)
         if not 0 < delta < 1:
             raise ValueError(f"delta is between 0 and 1, not {delta}")
-        if clock < 1:
-            raise ValueError(f"clock is at least 1 estimate, not {clock}")
+        if not 1 <= clock <= MOST_ESTIMATES:
+            raise ValueError(f"clock is at least 1 estimate and at most {MOST_ESTIMATES:,}, not {clock!r:.80}")
         self.delta, self.clock = delta, clock
 
     def _begin(self, series: int) -> None:

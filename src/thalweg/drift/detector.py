@@ -59,14 +59,14 @@ class Detector(ABC):
         return cls()
 
     def __init__(self, *, k: int = K) -> None:
-        if not (isinstance(k, int) and 1 <= k <= MOST_TUPLES):
+        if not (1 <= k <= MOST_TUPLES and not k % 1):
             raise ValueError(f"a segment has at least 1 profile tuple and at most {MOST_TUPLES:,}, not {k!r:.80}")
         self.k = k
         self.series = 0
 
     def watch(self, series: int) -> None:
         """Forget everything, and watch so many series from now on."""
-        if not (isinstance(series, int) and 0 <= series <= MOST_SERIES):
+        if not (0 <= series <= MOST_SERIES and not series % 1):
             raise ValueError(f"a detector watches from 0 to {MOST_SERIES:,} series, not {series!r:.80}")
         self.series = series
         self._begin(series)

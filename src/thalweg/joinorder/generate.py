@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import combinations
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from thalweg.joinorder.graph import GraphShape, JoinGraph, JoinPredicate, JoinStream
 
 RATES = (1.0, 100.0)  # tuples a second, section 3.3
-MOST_STREAMS = 10_000
+MOST_STREAMS, LARGEST = 10_000, 1e100
 SELECTIVITIES = (0.01, 1.0)  # the paper says "random"
 
 
@@ -36,7 +35,7 @@ def random_graph(
     if not 1 <= streams <= MOST_STREAMS:
         raise ValueError(f"a random graph has from 1 to {MOST_STREAMS:,} streams, not {streams}")
     for quantity, (low, high) in (("rates", rates), ("selectivities", selectivities)):
-        if not 0 < low <= high < math.inf:
+        if not 0 < low <= high <= LARGEST:
             raise ValueError(
                 f"{quantity} are drawn between two positive numbers, the lower first, not {low} and {high}"
             )

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from thalweg.ordering.types import Floats, Integers
 
 MOST = np.iinfo(np.int64).max
+LARGEST = 1e100  # seconds or other costs: products and sums of these stay finite
 
 
 def numbers_of(numbers: ArrayLike, expected: str) -> Floats:
@@ -71,7 +72,7 @@ def times_of(times: ArrayLike | None, tuples: int, filters: int) -> Floats:
         return np.full(shape, np.nan)
     expected = f"times are {shape} non-negative seconds, NaN where not evaluated"
     checked = numbers_of(times, expected)
-    if checked.size != tuples * filters or (checked < 0).any() or np.isinf(checked).any():
+    if checked.size != tuples * filters or (checked < 0).any() or (checked > LARGEST).any():
         raise ValueError(expected)
     return checked.reshape(shape)
 
@@ -83,6 +84,6 @@ def costs_of(costs: ArrayLike) -> Floats:
     [1.0, 2.0]
     """
     checked = numbers_of(costs, "costs are numbers of 0 or more, one for each filter")
-    if checked.ndim != 1 or not checked.size or not (np.isfinite(checked).all() and (checked >= 0).all()):
+    if checked.ndim != 1 or not checked.size or not ((checked >= 0) & (checked <= LARGEST)).all():
         raise ValueError(f"costs are numbers of 0 or more, one for each filter, not {costs!r:.80}")
     return checked

@@ -32,6 +32,7 @@ from thalweg.ordering.profile import COUNT, SEEN, Batch, Profile, ProfileWindow,
 from thalweg.ordering.sampling import ProcessingCounts, Sampler, counts_of
 from thalweg.ordering.types import Floats, Integers
 
+MOST_TUPLES = 1e15  # a prior beyond it would leave nothing of what is counted
 CHANGES, AT, POSITION, MOVED, DISPLACED = range(5)  # of State.trace
 
 
@@ -176,8 +177,8 @@ class Policy:
     ) -> None:
         if not 0.0 < alpha <= 1.0:
             raise ValueError(f"alpha is above 0 and at most 1, not {alpha}")
-        if not 0.0 <= prior < math.inf:
-            raise ValueError(f"the prior is a number of tuples, 0 or more, not {prior}")
+        if not 0.0 <= prior <= MOST_TUPLES:
+            raise ValueError(f"the prior is a number of tuples, 0 or more, not {prior!r:.80}")
         required = required_before(filters, after, pinned)
         self.profile = Profile(filters, self.default_window if window is None else window, max_age, costs)
         self.sampler = Sampler(

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from thalweg.kernels import inlined, kernel
-from thalweg.ordering.checked import masks_of, numbers_of, times_of
+from thalweg.ordering.checked import LARGEST, masks_of, numbers_of, times_of
 from thalweg.ordering.precedence import MAX_FILTERS, check_filters
 from thalweg.ordering.types import Booleans, Floats, Integers
 from thalweg.sealed import dump_table, load_fields, load_table, odd, seal, unseal
@@ -25,6 +25,7 @@ KIND, VERSION = "profile", 2
 FIELDS = {"filters": int, "window": int, "max_age": object, "seen": int, "mean_times": list}
 MOST_TIMES = 1 << 22  # time samples of a saved profile, 32 megabytes: more is no profile that was ever saved
 MOST_ENTRIES = 1 << 28  # time samples of a window, 2 gigabytes: a number of tuples beyond that is a mistake
+LONGEST_AGE = 1e300  # in the unit of the stamps
 NEVER = 1 << 62
 
 # One time sample weighs at most this many running averages: a process that loses the processor for a millisecond
@@ -174,13 +175,13 @@ class Profile:
         check_filters(filters)
         if window < 1:
             raise ValueError(f"a profile window holds at least 1 profile tuple, not {window}")
-        if not max_age > 0:
-            raise ValueError(f"max_age is a positive span of time, not {max_age}")
+        if not (0 < max_age <= LONGEST_AGE or max_age == math.inf):
+            raise ValueError(f"max_age is a positive span of time, not {max_age!r:.80}")
         if filters * window > MOST_ENTRIES:
             raise ValueError(f"a profile window of {filters} filters holds at most {MOST_ENTRIES // filters:,} tuples")
         expected = f"costs are {filters} positive numbers, one for each filter"
         means = np.ones(filters) if costs is None else numbers_of(costs, expected).copy()
-        if means.shape != (filters,) or not (np.isfinite(means).all() and (means > 0).all()):
+        if means.shape != (filters,) or not ((means > 0) & (means <= LARGEST)).all():
             raise ValueError(f"{expected}, not {costs!r:.80}")
         self.arrays = ProfileWindow(
             masks=np.zeros(window, np.int64),

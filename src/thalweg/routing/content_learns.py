@@ -105,7 +105,8 @@ class ContentLearns(ContentKnows):
     def observe(self, orders: Integers, calls: Integers, dropped: Booleans, contents: ArrayLike) -> None:
         """Learn from the batch that `orders` was asked for; only sampled tuples count, as they are not biased."""
         self.check_outcome(orders, calls, dropped, contents)
-        chosen, places = self._chosen, np.asarray(contents, np.int64).reshape(calls.size, len(self.parts))
+        chosen = self._chosen
+        places = self.partitions_of(contents) if self.parts else np.zeros((calls.size, 0), np.int64)
         if chosen.size != calls.size:
             raise ValueError(f"orders were asked for {chosen.size} tuples; {calls.size} cannot be observed")
         self.matrices.add(places[chosen], ~(dropped & (calls == 1))[chosen])

@@ -16,13 +16,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from thalweg.ordering.checked import integers_of, numbers_of
+from thalweg.ordering.checked import LARGEST, integers_of, numbers_of
 from thalweg.ordering.types import Booleans, Floats, Integers
 from thalweg.routing.gain import MOST, check_parts
 
 UNKNOWN = 0.5  # the selectivity of an operator of which nothing is known
 LEAST = 1e-3  # no merit is smaller: also an operator that passes everything has to see the tuple some time
-LARGEST = 1e300  # sums of larger numbers would not be finite
 HALVE_AFTER = 2000  # outcomes of an operator after which older outcomes count half
 
 
@@ -52,7 +51,7 @@ class Router(ABC):
         check_parts(parts)
         expected = f"costs are {operators} positive numbers, one for each operator"
         self.costs = np.ones(operators) if costs is None else numbers_of(costs, expected).copy()
-        if self.costs.shape != (operators,) or not ((self.costs > 0) & (self.costs < np.inf)).all():
+        if self.costs.shape != (operators,) or not ((self.costs > 0) & (self.costs <= LARGEST)).all():
             raise ValueError(f"{expected}, not {costs!r:.80}")
         self.operators = operators
         self.parts = tuple(parts)
@@ -79,7 +78,7 @@ class Router(ABC):
         """The operator to send a tuple to, among the operators that still have to see it."""
         expected = f"queues have a length of 0 or more for each of the {self.operators} operators"
         lengths = numbers_of(queues, expected) if len(queues) else np.zeros(self.operators)
-        if lengths.shape != (self.operators,) or not (lengths >= 0).all():
+        if lengths.shape != (self.operators,) or not ((lengths >= 0) & (lengths <= LARGEST)).all():
             raise ValueError(expected)
         if not waiting or not set(waiting) <= set(range(self.operators)):
             raise ValueError(f"a tuple waits for operators from 0 to {self.operators - 1}, not {waiting!r:.80}")
