@@ -71,7 +71,7 @@ def test_every_query_is_served_in_every_round_beside_a_heavy_one(
     """By the service log: a query with 60 times the rows of the others holds none of them back, with a cap or not."""
     driver = Driver(spark, tmp_path, memory=memory)
     rows = [(key % 2, 9, "a", SECOND) for key in range(120)]
-    ends = [SECOND, 9 * SECOND, 12 * SECOND]
+    ends = [SECOND, 9 * SECOND, 13 * SECOND]
     batches = with_end([{"A": [(*row[:-1], end) for row in rows]} for end in ends])
     texts = [
         "SELECT p.k FROM A AS p, A AS q WHERE p.k = q.k WINDOW [5]",
