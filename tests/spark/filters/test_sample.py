@@ -161,3 +161,25 @@ def test_an_empty_input_is_no_trouble(plain: DataFrame) -> None:
     sampled = take_sample(plain.where("id < 0"), [strictly("id >= 0")], columns("id"), None)
     assert len(sampled.codes) == 0
     assert (sampled.seconds > 0).all()
+
+
+def test_a_sample_that_fails_is_not_used(spark: SparkSession) -> None:
+    from pyspark.errors import PythonException
+    from pyspark.sql import functions as f
+
+    share = f.udf(lambda k: 10 // k, "int")
+    frame = spark.range(8).selectExpr("id", "id % 4 AS k")
+    condition = (share("k") >= 2) & (share("k") >= 2) & f.col("id").cast("string").rlike("[0-9]")
+    kept = tw.where(frame, condition, sample=True)  # a part that may raise occurs twice, and stays in Spark
+    assert "no sample was used: it failed with PythonException" in str(tw.explain(kept))
+    with pytest.raises(PythonException):
+        kept.collect()
+
+
+def test_a_dataframe_whose_plan_fails_is_filtered_without_a_sample(spark: SparkSession) -> None:
+    from pyspark.errors import ArithmeticException
+
+    frame = spark.sql("SELECT k, cast(k AS string) AS s FROM VALUES (0), (1) AS t(k)").where("10 / k > 4")
+    kept = tw.where(frame, "s RLIKE '1'", "length(s) < 3")
+    with pytest.raises(ArithmeticException):
+        kept.collect()

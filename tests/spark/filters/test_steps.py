@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from thalweg.spark.filters.steps import KeyJoin, _applied, _applied_at_once, apply_steps
+from thalweg.spark.filters.steps import KeyJoin, Step, _applied, _applied_at_once, apply_steps
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,7 +17,7 @@ def test_steps_at_once_are_the_steps_one_by_one(spark: SparkSession) -> None:
     frame = spark.range(100).selectExpr("id", "if(id % 10 = 0, NULL, id % 7) AS k", "cast(id % 5 AS string) AS s")
     numbers = f.broadcast(spark.createDataFrame([(1,), (2,), (3,), (4,)], "number long"))
     texts = f.broadcast(spark.createDataFrame([("1",), ("2",)], "text string"))
-    steps = [
+    steps: list[Step] = [
         f.col("id") > 10,
         KeyJoin(numbers, f.col("k") == f.col("number"), "left_semi"),
         f.col("k") < 4,

@@ -42,7 +42,8 @@ SIDES = {  # of a join that drop a row before or after it alike
 FILTER, JOIN = re.compile(r"[\s:+\-|]*Filter (.*)"), re.compile(r"[\s:+\-|]*Join ")
 SLOW = re.compile(
     r"\b(?:I?LIKE|RLIKE)\b|\bcast\([^()]*#[^()]* as (?:date|string|timestamp)|"
-    r"\b(?!(?:abs|cast|char|coalesce|date_add|date_sub|datediff|decimal|isnan|isnotnull|isnull|nullif|nvl2?|outer|pmod|varchar)\()"
+    r"\b(?!(?:abs|between|cast|char|coalesce|date_add|date_sub|datediff|decimal|isnan|isnotnull|isnull|nullif|nvl2?|outer|pmod|"
+    r"varchar)\()"
     r"\w+\(",
     re.IGNORECASE,
 )

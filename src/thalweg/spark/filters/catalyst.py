@@ -208,7 +208,7 @@ def refiltered_in_python(
 ) -> DataFrame:
     """The same where a Python UDF follows the conditions: another function takes its place with the same arguments."""
     from py4j.protocol import Py4JError
-    from pyspark.sql.udf import _wrap_function  # type: ignore[attr-defined]  # PySpark's own, for its own UDFs
+    from pyspark.sql.udf import _wrap_function  # PySpark's own, for its own UDFs
 
     made: list[DataFrame] = []
 

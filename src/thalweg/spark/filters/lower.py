@@ -66,8 +66,7 @@ def lower(query: FilterQuery, plan: FilterPlan, frame: DataFrame) -> DataFrame:
     if places in ([Place.PYTHON], [Place.SPARK, Place.PYTHON]):
         function = PassFunction(query, plan, plan.stages[-1], Answer.KEEP)
         if function.takes_columns_alone:
-            same += (function.columns,)
-            return refiltered_in_python(query.analysis, frame, same, function.udf, lowered)
+            return refiltered_in_python(query.analysis, frame, (*same, function.columns), function.udf, lowered)
     return lowered()
 
 

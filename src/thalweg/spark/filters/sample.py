@@ -165,7 +165,9 @@ def _ticks(frame: DataFrame, conditions: Sequence[SparkCondition], clock: Column
 
 @contextmanager
 def _time_limit(frame: DataFrame) -> Iterator[None]:
-    """Cancel the jobs that are started within, if they take too long."""
+    """Cancel the jobs that are started within, if they take too long. Jobs that fail give no sample."""
+    from pyspark.errors import PySparkException
+
     spark = frame.sparkSession
     context = spark.sparkContext if hasattr(frame, "_jdf") else None
     tag = f"thalweg-sample-{uuid.uuid4().hex[:12]}"
@@ -183,10 +185,12 @@ def _time_limit(frame: DataFrame) -> Iterator[None]:
     watcher.start()
     try:
         yield
-    except Exception:
-        if not expired.is_set():
-            raise
-        raise NoSampleError(f"a sample took longer than {SAMPLE_SECONDS:g} seconds") from None
+    except Exception as error:
+        if expired.is_set():
+            raise NoSampleError(f"a sample took longer than {SAMPLE_SECONDS:g} seconds") from None
+        if isinstance(error, PySparkException):  # of a UDF that stays in Spark: the job itself will tell
+            raise NoSampleError(f"it failed with {type(error).__name__}") from None
+        raise
     finally:
         done.set()
         watcher.join()

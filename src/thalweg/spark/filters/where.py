@@ -171,6 +171,8 @@ def record(query: FilterQuery, evidence: Evidence | None, notes: Sequence[str]) 
 
 def look(query: FilterQuery, frame: DataFrame, *, sample: bool | None = None) -> tuple[Evidence | None, list[str]]:
     """The evidence of an earlier run, or of a sample if it is worth its price; and notes for the user."""
+    from pyspark.errors import PySparkException
+
     notes = merge_reports(query)
     saved, unusable = saved_evidence(query)
     notes += unusable
@@ -182,6 +184,8 @@ def look(query: FilterQuery, frame: DataFrame, *, sample: bool | None = None) ->
         evidence = evidence_of(query, sampled_rows(query, frame, estimated_size(frame)))
     except NoSampleError as error:
         return None, [*notes, f"no sample was used: {error}"]
+    except PySparkException as error:  # Spark evaluates filters of small tables when it plans them
+        return None, [*notes, f"no sample was used: the DataFrame's plan fails with {type(error).__name__}"]
     failure = save_evidence(query, evidence)
     return evidence, [*notes, *([failure] if failure else [])]
 
