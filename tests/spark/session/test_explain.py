@@ -100,6 +100,5 @@ def test_the_log_of_rounds_is_a_dataframe(spark: SparkSession, tmp_path: Path) -
     assert log.columns == ["query", "round", "plan", "is_move", "is_switch", "is_hit"]
     rows = log.collect()
     assert [row.query for row in rows] == [name for name in schedulers for _ in range(2)]
-    assert {row.plan for row in rows} <= {plan.digest for plan in queries[0].compiled.space.candidates}
     assert not any(row.is_switch for row in rows if row.query == "by-first-estimate")
     assert [rows_in_memory(query) for query in queries] == [expected(JOINED, BATCHES)] * len(queries)
