@@ -25,6 +25,7 @@ from thalweg.spark.session.standing import StandingQuery
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 SECOND = 1_000_000  # microseconds
 TIMESTAMP = pa.timestamp("us", "UTC")
@@ -139,14 +140,24 @@ def table_of(stream: str, rows: Sequence[Row]) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def write_files(folder: Path, batches: Sequence[Batch]) -> None:
-    """Rows as files, one for each stream and micro-batch, which Spark reads in this order."""
+def write_files(folder: Path, batches: Sequence[Batch], first: int = 0) -> None:
+    """Rows as files, one for each stream and micro-batch, which Spark reads in this order; a file appears whole."""
     for name in STREAMS:
         (folder / "in" / name).mkdir(parents=True, exist_ok=True)
-        for number, batch in enumerate(batches):
-            path = folder / "in" / name / f"{number}.parquet"
-            parquet.write_table(table_of(name, batch.get(name, ())), path)
-            os.utime(path, (10**9 + number, 10**9 + number))
+        for number, batch in enumerate(batches, first):
+            hidden = folder / "in" / name / f".{number}.parquet"
+            parquet.write_table(table_of(name, batch.get(name, ())), hidden)
+            os.utime(hidden, (10**9 + number, 10**9 + number))
+            hidden.rename(hidden.with_name(f"{number}.parquet"))
+
+
+def read_all(running: StreamingQuery) -> None:
+    """Wait until a stream has read all files.
+
+    The first wait may end with a look at the folder that began before the last file was there.
+    """
+    running.processAllAvailable()
+    running.processAllAvailable()
 
 
 def rows_in_memory(query: StandingQuery) -> Counter[Result]:

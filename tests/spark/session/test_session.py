@@ -16,6 +16,7 @@ from tests.spark.session.harness import (
     Episode,
     QueryText,
     expected,
+    read_all,
     rows_in_folder,
     rows_in_memory,
     with_end,
@@ -112,6 +113,36 @@ def test_a_stop_fails_no_query(spark: SparkSession, tmp_path: Path) -> None:
     positive = QueryText("SELECT x FROM A WHERE x > 0", 5)
     assert rows_in_folder(tmp_path / "all") == expected(ALL, BATCHES)
     assert rows_in_folder(tmp_path / "waiting") == expected(positive, BATCHES)
+
+
+def test_control_of_a_session_that_runs(spark: SparkSession, tmp_path: Path) -> None:
+    """Queries come, go, rest and change between micro-batches of a running stream, and disturb no other query."""
+    driver = Driver(spark, tmp_path)
+    session = driver.session
+    steady = session.query(str(ALL), to=tmp_path / "all")
+    paused = session.query(str(LARGE))
+    removed = session.query("SELECT count(*) AS n FROM A WINDOW [5]")
+    write_files(tmp_path, BATCHES[:1])
+    running = session.start()
+    try:
+        read_all(running)
+        paused.pause()
+        removed.remove()
+        steady.change(memory_weight=0.1, partitions=4)
+        added = session.query("SELECT k FROM A WHERE x > 3 WINDOW [5]", name="added")
+        write_files(tmp_path, BATCHES[1:2], 1)
+        read_all(running)
+        paused.resume()
+        write_files(tmp_path, BATCHES[2:], 2)
+        read_all(running)
+    finally:
+        session.stop()
+    count, few = QueryText("SELECT count(*) AS n FROM A", 5), QueryText("SELECT k FROM A WHERE x > 3", 5)
+    assert rows_in_folder(tmp_path / "all") == expected(ALL, BATCHES)
+    assert rows_in_memory(paused) == expected(LARGE, BATCHES, [Episode(0, 1), Episode(2, len(BATCHES))])
+    assert rows_in_memory(removed) == expected(count, BATCHES, [Episode(0, 1)])
+    assert rows_in_memory(added) == expected(few, BATCHES, [Episode(1, len(BATCHES))])
+    assert [query.name for query in session.queries] == [steady.name, paused.name, "added"]
 
 
 def test_spark_connect_is_refused_in_one_line(tmp_path: Path) -> None:
