@@ -80,9 +80,11 @@ class Router(ABC):
         lengths = numbers_of(queues, expected) if len(queues) else np.zeros(self.operators)
         if lengths.shape != (self.operators,) or not ((lengths >= 0) & (lengths <= LARGEST)).all():
             raise ValueError(expected)
-        if not waiting or not set(waiting) <= set(range(self.operators)):
-            raise ValueError(f"a tuple waits for operators from 0 to {self.operators - 1}, not {waiting!r:.80}")
-        merits = self.merits(self.partitions_of([content]), lengths)[0, list(waiting)]
+        expected = f"a tuple waits for operators from 0 to {self.operators - 1}"
+        numbers = integers_of(waiting, expected)
+        if numbers.ndim != 1 or not numbers.size or not set(numbers.tolist()) <= set(range(self.operators)):
+            raise ValueError(f"{expected}, not {waiting!r:.80}")
+        merits = self.merits(self.partitions_of([content]), lengths)[0, numbers]
         if not self.is_lottery:
             return waiting[int(merits.argmax())]
         chances = np.cumsum(np.maximum(merits, LEAST * merits.max() + 1e-300))

