@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from thalweg.spark.session.worker.grouped_file import GroupedFile
 
 ROUND_COLUMNS = ("round_start", "round_end")
 MICROSECONDS = pa.timestamp("us", tz="UTC")
@@ -32,43 +33,6 @@ class QueryFile:
     tells_rounds: bool = False  # whether the driver has to know which rounds have rows, kept or not
 
 
-@dataclass
-class _ResultFile:
-    """The Parquet file of a query's results, made when there is a first row."""
-
-    folder: str
-    token: str
-    rows: int = 0
-    _writer: Any = None
-    _held: list[pa.Table] = field(default_factory=list)  # rows to be written
-
-    def __post_init__(self) -> None:
-        self.name = f"{self.token}-{uuid.uuid4().hex}.parquet"
-
-    def add(self, table: pa.Table) -> None:
-        if not table.num_rows:
-            return
-        self.rows += table.num_rows
-        self._held.append(table)
-        if sum(held.num_rows for held in self._held) >= ROWS_A_GROUP:
-            self._write()
-
-    def _write(self) -> None:
-        import pyarrow.parquet as pq
-
-        table = pa.concat_tables(self._held)
-        if self._writer is None:
-            self._writer = pq.ParquetWriter(f"{self.folder}/{self.name}", table.schema, compression="zstd")
-        self._writer.write_table(table)
-        self._held = []
-
-    def close(self) -> None:
-        if self._held:
-            self._write()
-        if self._writer is not None:
-            self._writer.close()
-
-
 @dataclass(frozen=True)
 class ResultFiles:
     """Writes files into a folder. Rows are the numbers of their round and branch, and a struct for each branch."""
@@ -78,7 +42,8 @@ class ResultFiles:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write all rows, and tell which files were written."""
-        files = {query.token: _ResultFile(self.folder, query.token) for query in self.queries}
+        names = {query.token: f"{query.token}-{uuid.uuid4().hex}.parquet" for query in self.queries}
+        files = {token: GroupedFile(f"{self.folder}/{name}", "zstd", ROWS_A_GROUP) for token, name in names.items()}
         rounds: dict[str, set[int]] = {}
         try:
             for numbers, branch, query in self._branches(batches):
@@ -92,7 +57,7 @@ class ResultFiles:
         yield pa.RecordBatch.from_pydict(
             {
                 "query": pa.array(tokens, pa.string()),
-                "file": pa.array([files[token].name if files[token].rows else None for token in tokens], pa.string()),
+                "file": pa.array([names[token] if files[token].rows else None for token in tokens], pa.string()),
                 "rows": pa.array([files[token].rows for token in tokens], pa.int64()),
                 "rounds": pa.array([sorted(rounds.get(token, ())) for token in tokens], pa.list_(pa.int64())),
             }

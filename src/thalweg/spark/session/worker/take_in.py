@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thalweg.spark.filters.worker.judges import Judge
+from thalweg.spark.session.worker.grouped_file import GroupedFile
 from thalweg.spark.session.worker.shared_predicates import PredicateCounts, SharedPredicates
 
 REPORT = "report string"  # what the driver is told: a line of JSON for each stream of which rows came
@@ -159,51 +160,33 @@ class _StreamRows:
         }
 
 
-@dataclass
 class _RowFile:
-    """A Parquet file of rows, made when there is a first row."""
+    """A file of rows, of which the driver has to know how many there are, their latest time and their size."""
 
-    folder: str
-    _name: str = field(default_factory=lambda: f"{uuid.uuid4().hex}.parquet")
-    _writer: Any = None
-    _held: list[pa.RecordBatch] = field(default_factory=list)  # rows to be written
-    _rows: int = 0
-    _latest: int = 0
-    _size: int = 0  # bytes in memory
+    def __init__(self, folder: str) -> None:
+        self._name = f"{uuid.uuid4().hex}.parquet"
+        self._file = GroupedFile(f"{folder}/{self._name}", "snappy", ROWS_A_GROUP)
+        self._latest = 0
+        self._size = 0  # bytes in memory
 
     def add(self, batch: pa.RecordBatch, mask: np.ndarray, times: np.ndarray) -> None:
         count = int(np.count_nonzero(mask))
         if not count:
             return
         latest = int(times.max(where=mask, initial=times[mask.argmax()]))
-        self._latest = max(self._latest, latest) if self._rows else latest
-        self._rows += count
+        self._latest = max(self._latest, latest) if self._file.rows else latest
         rows = batch if count == len(mask) else batch.filter(pa.array(mask))
         self._size += rows.nbytes
-        self._held.append(rows)
-        if sum(held.num_rows for held in self._held) >= ROWS_A_GROUP:
-            self._write()
-
-    def _write(self) -> None:
-        import pyarrow.parquet as pq
-
-        table = pa.Table.from_batches(self._held)
-        if self._writer is None:
-            self._writer = pq.ParquetWriter(f"{self.folder}/{self._name}", table.schema, compression="snappy")
-        self._writer.write_table(table)
-        self._held = []
+        self._file.add(pa.Table.from_batches([rows]))
 
     def close(self) -> None:
-        if self._held:
-            self._write()
-        if self._writer is not None:
-            self._writer.close()
+        self._file.close()
 
     def report(self) -> dict[str, Any] | None:
         """The file's name, its rows, the latest time among them, and their bytes in memory."""
-        if not self._rows:
+        if not self._file.rows:
             return None
-        return {"name": self._name, "rows": self._rows, "latest": self._latest, "size": self._size}
+        return {"name": self._name, "rows": self._file.rows, "latest": self._latest, "size": self._size}
 
 
 def _all_true(is_true: Sequence[np.ndarray], numbers: Sequence[int], count: int) -> np.ndarray:
