@@ -9,6 +9,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet as pq
+
 import thalweg as tw
 from thalweg.spark.start import local_session
 
@@ -23,6 +27,11 @@ STREAMS = [("A", "k int, x int, s string, ts timestamp", "2 seconds"), ("B", "k 
 ADDED_AFTER, REMOVED_AFTER = 2, 4  # micro-batches
 
 
+def latest_time(folder: Path) -> int:
+    """The latest time in all files, in microseconds."""
+    return max(int(pc.max(pq.read_table(file)["ts"]).cast(pa.int64()).as_py()) for file in folder.glob("*.parquet"))
+
+
 def main(folder: str) -> None:
     spark = local_session("session-files")
     session = tw.Session(spark, checkpoint=f"{folder}/checkpoint")
@@ -34,8 +43,9 @@ def main(folder: str) -> None:
     queries = {name: session.query(QUERIES[name], to=f"{folder}/out/{name}") for name in names}
     session.start()
     assert session.engine is not None
-    files = len(list(Path(folder, "in", "A").glob("*.parquet")))
-    while (done := session.engine.position.batch + 1) < files:
+    ends = {name: latest_time(Path(folder, "in", name)) for name, *_ in STREAMS}
+    while any((position := session.engine.position).latest.get(name, end - 1) < end for name, end in ends.items()):
+        done = position.batch + 1
         if done >= ADDED_AFTER and not is_added.exists():
             is_added.touch()
             session.query(QUERIES["added"], to=f"{folder}/out/added")
