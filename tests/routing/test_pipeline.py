@@ -179,7 +179,8 @@ def test_rows_that_come_by_class_are_routed_too() -> None:
 
 
 def test_routing_stops_when_the_classes_do() -> None:
-    # Classes that save nothing any more cost next to nothing: in about half of all streams they stay in use for long.
+    # Classes that save nothing any more cost next to nothing, so they may stay in use for long: of the streams with the
+    # seeds 0 to 4, one dropped them within 125,000 rows.
     stream = Stream(diagonal(4, 0.05, 1.0), seed=2)
     routed, plain = pipelines(stream)
     run(stream, routed, plain, 150_000)

@@ -82,8 +82,7 @@ def counts_of(filters: int, evaluated: ArrayLike, dropped: ArrayLike, seconds: A
 def next_gap(sampling: Sampling, uniform: float) -> None:
     """Draw how many dropped tuples pass by before the next is profiled (geometric)."""
     probability = sampling.probability[PROBABILITY]
-    is_warming = probability > 0.0 and sampling.counters[WARMING] > 0
-    if is_warming:
+    if probability > 0.0 and sampling.counters[WARMING] > 0:
         probability = max(probability, sampling.probability[CLOSE])
         sampling.counters[WARMING] -= 1
     if probability != sampling.probability[LOGGED]:  # a logarithm takes as long as a filter
