@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 GREEN = "#009e73"
 COLOURS = {"filters": BLUE, "join": ORANGE, "session": GREEN}
 PERCENTILES = {"p50": BLUE, "p99": ORANGE}
-LEFT, PANEL_WIDTH, PANEL_HEIGHT, COLUMNS = 14, 246, 196, 3  # pixels
+LEFT, PANEL_WIDTH, PANEL_HEIGHT, COLUMNS = 14, 246, 206, 3  # pixels
 FEW = 10  # below which values are shown with a digit after the point
 COSTS = tuple(field.name for field in fields(Costs))
 HELD_OUT = ": error of the model"
@@ -141,7 +141,7 @@ def load_panels(found: LoadResults) -> list[Panel]:
     """The latency by the share of the highest rate."""
     return [
         Panel(
-            f"{kind.name}: share of the rate",
+            kind.name,
             [f"{load:.0%}" for load in LOADS],
             {
                 name: [found.value(f"{kind.name}-rate", load_measures(load)[place]) for load in LOADS]
@@ -166,7 +166,7 @@ def drawn(title: str, panels: Sequence[Panel]) -> str:
 
 
 def _panel(panel: Panel, left: float, top: float) -> list[str]:
-    right, bottom, high = left + PANEL_WIDTH - 30, top + PANEL_HEIGHT - 36, top + 44
+    right, bottom, high = left + PANEL_WIDTH - 30, top + PANEL_HEIGHT - 36, top + 60
     most = max(max(values) for values in panel.lines.values()) or 1.0
     step = (right - left - 36) / max(len(panel.places) - 1, 1)
     xs = [left + 18 + step * place for place in range(len(panel.places))]
@@ -187,12 +187,11 @@ def _panel(panel: Panel, left: float, top: float) -> list[str]:
             parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>')
             shown = f"{value:.0f}" if value >= FEW else f"{value:.1f}"
             parts.append(f'<text x="{x:.1f}" y="{y - 8:.1f}" text-anchor="middle">{shown}</text>')
-    if len(panel.lines) > 1:
-        x = left + 8.0 * len(panel.title) + 8
-        for name in panel.lines:
-            parts.append(f'<circle cx="{x:.0f}" cy="{top + 12}" r="4" fill="{panel.colours[name]}"/>')
-            parts.append(f'<text x="{x + 8:.0f}" y="{top + 16}">{escape(name)}</text>')
-            x += 7.0 * len(name) + 26
+    x = left + 4.0
+    for name in panel.lines if len(panel.lines) > 1 else ():
+        parts.append(f'<circle cx="{x:.0f}" cy="{top + 31}" r="4" fill="{panel.colours[name]}"/>')
+        parts.append(f'<text x="{x + 8:.0f}" y="{top + 35}">{escape(name)}</text>')
+        x += 7.0 * len(name) + 28
     return parts
 
 
@@ -263,7 +262,7 @@ def scale_parts(found: LoadResults) -> Iterator[str]:
             rate = format_value(round(size.highest_rate))
             lines.append(f"| {cores:,} | {rate} | {size.limit} | {' | '.join(map(format_value, numbers))} |")
         most, why = first_to_break(costs, demand)
-        yield f"`thalweg size {words}`, a micro-batch each second:"
+        yield f"`thalweg size --rate 1e6 {words}`, a micro-batch each second:"
         yield "\n".join(lines)
         yield f"More than {most:,} cores do not raise the rate. What breaks first: {why}."
 

@@ -40,7 +40,7 @@ def keeps_most(number: int) -> Any:  # noqa: ANN401 - a predicate
     return keeps
 
 
-FILTERS = Kind("filters", "predicates", start)
+FILTERS = Kind("filters", ("predicate", "predicates"), start)
 
 
 def measure(spark: SparkSession, tick: Tick, *, effort: Effort = EFFORT) -> list[Result]:

@@ -58,7 +58,7 @@ def condition(setting: Setting) -> str:
     )
 
 
-JOIN = Kind("join", "streams", start, condition=condition)
+JOIN = Kind("join", ("stream", "streams"), start, condition=condition)
 
 
 def measure(spark: SparkSession, tick: Tick, *, effort: Effort = EFFORT) -> list[Result]:

@@ -43,7 +43,7 @@ class Kind:
     """A kind of query: how it is started, and whether its results wait for the end of a round."""
 
     name: str
-    part: str  # the name of a part: a predicate, a stream, a query
+    part: tuple[str, str]  # the name of a part, and of several parts: predicates, streams or queries
     start: Callable[[SparkSession, Sequence[DataFrame], Setting, str, dict[str, Any]], StreamingQuery]
     gives_rounds: bool = False
     condition: Callable[[Setting], str] | None = None  # of a join, which reads a stream for each part

@@ -37,7 +37,7 @@ def discard(_results: DataFrame, _number: int) -> None:
     """Take results, and do nothing with them."""
 
 
-SESSION = Kind("session", "queries", start, gives_rounds=True)
+SESSION = Kind("session", ("query", "queries"), start, gives_rounds=True)
 
 
 def measure(spark: SparkSession, tick: Tick, *, effort: Effort = EFFORT) -> list[Result]:

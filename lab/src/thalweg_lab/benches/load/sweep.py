@@ -194,11 +194,11 @@ def about(run: PacedRun) -> str:
 def label(kind: Kind, setting: Setting) -> str:
     """The name of a setting in results.
 
-    >>> join = Kind("join", "streams", None)
+    >>> join = Kind("join", ("stream", "streams"), None)
     >>> label(join, Setting(3)), label(join, Setting(3, window=60)), label(join, Setting(3, is_chain=True, cells=8))
     ('3 streams', '3 streams, window of 60 s', '3 streams in a chain, 8 cells')
     """
-    parts = f"{setting.parts} {kind.part}"
+    parts = f"{setting.parts} {kind.part[setting.parts > 1]}"
     if setting.is_chain:
         return f"{parts} in a chain, {setting.cells} cells"
     return parts if setting.window == 1 else f"{parts}, window of {setting.window} s"
