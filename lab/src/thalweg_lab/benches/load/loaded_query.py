@@ -120,6 +120,12 @@ class LoadedQuery:
         batches = self._batches_of(self._streams * sum(file.rows for file in files))
         return paced_run(files, batches, self._interval, gives_rounds=self._kind.gives_rounds)
 
+    def rest(self) -> None:
+        """Wait for the end of a micro-batch that runs: Spark reports errors if it is cut off."""
+        until = time.monotonic() + PATIENCE
+        while self.query.status["isTriggerActive"] and time.monotonic() < until:
+            time.sleep(POLL)
+
     def _batches_of(self, rows: int) -> list[Batch]:
         """The micro-batches since the last that was looked at, once they have so many rows."""
         since, taken = time.monotonic(), 0
@@ -146,6 +152,7 @@ def running(spark: SparkSession, kind: Kind, setting: Setting, interval: float =
         loaded = LoadedQuery(spark, kind, setting, folder, interval)
         try:
             yield loaded
+            loaded.rest()
         finally:
             loaded.query.stop()
 
