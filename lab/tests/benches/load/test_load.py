@@ -16,7 +16,9 @@ from thalweg_lab.benches.load.sweep import Effort
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TINY = Effort(rows=(20, 200), warm_up=1, batches=1, intervals=3, tries=1, load_intervals=3, interval=0.5)
+TINY = Effort(
+    rows=(20, 200), warm_machine=1, warm_up=1, batches=1, intervals=3, tries=1, load_intervals=3, interval=0.5
+)
 SHOWN, KEPT_UP, CLOSE = "is shown", "is sustained", "<= 0.3"
 A_SETTING = [SHOWN, KEPT_UP, KEPT_UP, KEPT_UP]
 COSTS = [SHOWN] * len(fields(Costs))

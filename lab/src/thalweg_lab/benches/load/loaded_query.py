@@ -131,7 +131,9 @@ class LoadedQuery:
         while True:
             batches = [batch for batch in map(_batch, self.query.recentProgress) if batch.number > self._seen]
             found = sum(sum(batch.rows) for batch in batches)
-            if found >= rows:
+            if found > rows:
+                raise AssertionError(f"Spark counted {found:,} rows, and {rows:,} came")
+            if found == rows:
                 self._seen = batches[-1].number
                 return [batch for batch in batches if sum(batch.rows)]
             if found > taken:

@@ -14,7 +14,7 @@ from thalweg_lab.benches.load import SETTINGS, filters_rate, join_rate, session_
 from thalweg_lab.benches.load.filters import FILTERS
 from thalweg_lab.benches.load.join import JOIN
 from thalweg_lab.benches.load.session import SESSION
-from thalweg_lab.benches.load.sweep import Effort, measured_setting, setting_results
+from thalweg_lab.benches.load.sweep import Effort, measured_setting, setting_results, warm_machine
 
 KINDS = {
     "filters": (FILTERS, filters_rate),
@@ -31,6 +31,7 @@ def main(cores: int, kinds: Sequence[str], effort: Effort | None, file: Path) ->
     for name in kinds:
         kind, module = KINDS[name]
         chosen = effort or module.EFFORT
+        warm_machine(spark, kind, module.SETTING, chosen)
         found = measured_setting(spark, kind, module.SETTING, chosen)
         results += [asdict(result) for result in setting_results(kind, found, chosen, scenario="cores", place=place)]
         timed[name] = [asdict(each) for each in found.timed]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from thalweg_lab.benches.filters.race import Tick
 from thalweg_lab.benches.load.loaded_query import Kind, PacedRun, Setting, running
-from thalweg_lab.benches.load.sweep import HIGHEST, Effort, about, label, rate_of, times, warm_up
+from thalweg_lab.benches.load.sweep import HIGHEST, Effort, about, label, rate_of, times, warm_machine, warm_up
 from thalweg_lab.results import Result, claim
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def load_measures(load: float) -> tuple[str, str, str]:
 def measured_rate(spark: SparkSession, kind: Kind, setting: Setting, effort: Effort, tick: Tick) -> list[Result]:
     """The highest rate, and what rows take at shares of it."""
     scenario, steps = f"{kind.name}-rate", effort.tries + len(LOADS) + 1
+    warm_machine(spark, kind, setting, effort)
     with running(spark, kind, setting, effort.interval) as loaded:
         warm_up(loaded, setting, effort)
         cores = spark.sparkContext.defaultParallelism

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from thalweg.sizing import Costs
 from thalweg_lab.benches.filters.race import Tick
 from thalweg_lab.benches.load.counters import Counters, task_seconds
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 LOAD = 0.8  # of the highest rate, at which latency and lag are measured
 DELAY = 1  # seconds by which rows are kept longer than their window
+SHORT_INTERVAL = 0.1  # seconds
 FILL_SECONDS = 15  # of event time that come at once, to fill a window
 ALLOWED_ERROR = 0.3
 MOST_TIMES = 10  # the rows of measured micro-batches, that micro-batches are thought to grow to
@@ -34,7 +37,8 @@ class Effort:
 
     rows: tuple[int, int]  # of all streams in micro-batches that come at once: few and many
     interval: float  # seconds from a micro-batch to the next
-    warm_up: int = 3  # micro-batches
+    warm_machine: int = 25  # micro-batches, before anything is measured
+    warm_up: int = 3  # micro-batches of each query
     batches: int = 3  # of each size
     intervals: int = 6  # of rows that come in real time
     tries: int = 6  # to find the highest rate
@@ -69,12 +73,15 @@ def swept(
     tick: Tick,
 ) -> list[Result]:
     """All settings, the costs that were fitted to some of them, and how far off the model is for the others."""
-    measured: list[Measured] = []
-    for setting in (*fitted, *held_out):
-        measured.append(measured_setting(spark, kind, setting, effort))
-        tick(len(measured), len(fitted) + len(held_out) + 1)
-    results = [result for found in measured for result in setting_results(kind, found, effort)]
-    used, checked = measured[: len(fitted)], measured[len(fitted) :]
+    settings = (*fitted, *held_out)
+    warm_machine(spark, kind, fitted[0], effort)
+    # In a random order: a machine that is still getting faster would favour the settings that come last.
+    by_setting: dict[Setting, Measured] = {}
+    for place in np.random.default_rng(0).permutation(len(settings)):
+        by_setting[settings[place]] = measured_setting(spark, kind, settings[place], effort)
+        tick(len(by_setting), len(settings) + 1)
+    used, checked = ([by_setting[setting] for setting in some] for some in (fitted, held_out))
+    results = [result for found in (*used, *checked) for result in setting_results(kind, found, effort)]
     costs = costs_of(kind, used, task_seconds(spark))
     told = ", ".join(label(kind, found.setting) for found in used)
     note = f"fitted to {told}, with {effort.rows[0]:,} and {effort.rows[1]:,} rows a micro-batch"
@@ -119,6 +126,13 @@ def measured_setting(spark: SparkSession, kind: Kind, setting: Setting, effort: 
             kept_rows=kept_rows,
             kept_bytes=kept_bytes,
         )
+
+
+def warm_machine(spark: SparkSession, kind: Kind, setting: Setting, effort: Effort) -> None:
+    """Let the JVM compile what all queries of a kind run."""
+    with running(spark, kind, setting, SHORT_INTERVAL) as loaded:
+        for _ in range(effort.warm_machine):
+            loaded.burst(effort.rows[1])
 
 
 def warm_up(loaded: LoadedQuery, setting: Setting, effort: Effort) -> None:
