@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 from thalweg.cli import command_line
 from thalweg.sizing import (
-    DEFAULT_COSTS,
     Costs,
     Demand,
     first_to_break,
@@ -116,12 +115,6 @@ def test_costs_are_read(file: Path) -> None:
     assert where_measured(file) == "2 cores (a chip)"
 
 
-@pytest.mark.parametrize("kind", ["filters", "join", "session"])
-def test_costs_are_shipped(kind: str) -> None:
-    assert read_costs(DEFAULT_COSTS, kind).core_seconds(1.0, 1, 0.0) > 0
-    assert "cores (" in where_measured(DEFAULT_COSTS)
-
-
 def run(*words: str) -> tuple[int, str]:
     result = CliRunner().invoke(command_line([]), ["size", *words], env={"COLUMNS": "200"})
     return result.exit_code, result.output
@@ -133,16 +126,6 @@ def test_the_command_says_what_breaks_first(file: Path) -> None:
     assert "What breaks first: the driver" in output
     assert "MB a second are shuffled" in output
     assert "measured on 2 cores (a chip)" in output
-
-
-@pytest.mark.parametrize(
-    "words",
-    [["--predicates", "8", "--rate", "1e6"], ["--on", "A.k = B.k", "--rate", "5e4"], ["--queries", "3", "--rate", "5"]],
-)
-def test_the_command_needs_no_measurement(words: list[str]) -> None:
-    code, output = run(*words)
-    assert code == 0
-    assert "10,000" in output
 
 
 def test_a_rate_that_no_cores_keep_up_with(file: Path) -> None:

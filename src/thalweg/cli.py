@@ -242,6 +242,9 @@ def doctor(
 
 
 def size(
+    costs: Annotated[
+        Path, typer.Option(metavar="FILE", help="Costs that [b]thalweg bench load --json FILE[/b] has measured.")
+    ],
     rate: Annotated[float, typer.Option(min=0, help="Rows a second, of all streams together.")],
     predicates: Annotated[int | None, typer.Option(min=1, help="For filters: how many predicates.")] = None,
     on: Annotated[str | None, typer.Option(metavar="CONDITION", help="For a join: its condition.")] = None,
@@ -257,19 +260,12 @@ def size(
     cores: Annotated[
         list[int] | None, typer.Option(min=1, help="A number of cores to look at; may be given again.")
     ] = None,
-    costs: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Costs that [b]thalweg bench load --json FILE[/b] measured; else ours.",
-        ),
-    ] = None,
 ) -> None:
     """Say how many cores a stream needs, what it sends and keeps, and what breaks first.
 
     It computes with a model of a micro-batch and costs that were measured on one machine; it does not start Spark.
 
-    [b]thalweg size --rate 50000 --on "A.k = B.k AND B.l = C.l" --window 600[/b]
+    [b]thalweg size --costs load.json --rate 50000 --on "A.k = B.k AND B.l = C.l" --window 600[/b]
     """
     from rich.table import Table
 
@@ -277,7 +273,6 @@ def size(
     from thalweg.output import format_value
     from thalweg.sizing import (
         CORES,
-        DEFAULT_COSTS,
         Demand,
         first_to_break,
         kind_of,
@@ -289,13 +284,12 @@ def size(
         where_measured,
     )
 
-    file = costs or DEFAULT_COSTS
     try:
         kind = kind_of(predicates, on, queries)
         streams = None if on is None else placed_by(parse_condition(on))
         parts = predicates or queries or len(streams or ())
         demand = Demand(rate, parts, interval, own, window, row_bytes, streams, 1e6 * network, 1e9 * memory)
-        known, machine = read_costs(file, kind), where_measured(file)
+        known, machine = read_costs(costs, kind), where_measured(costs)
     except ValueError as error:
         messages.print(str(error), style="bold red", highlight=False, soft_wrap=True)
         raise typer.Exit(1) from None

@@ -20,7 +20,6 @@ from typing import Any
 from thalweg.joinorder.text import Equality, classes
 from thalweg.mjoin.shares import choose_shares, replication
 
-DEFAULT_COSTS = Path(__file__).with_name("measured_costs.json")
 CORES = (1, 10, 100, 1_000, 10_000)  # to look at, unless others are asked for
 MOST_CORES = 1 << 14
 BUSY_DRIVER = 0.5  # the share of an interval above which more cores mean more work for the driver than they save
@@ -226,11 +225,7 @@ def kind_of(predicates: int | None, on: str | None, queries: int | None) -> str:
 
 
 def read_costs(path: Path, kind: str) -> Costs:
-    """The costs in a file that `thalweg bench load --json FILE` has written.
-
-    >>> read_costs(DEFAULT_COSTS, "filters").row > 0
-    True
-    """
+    """The costs in a file that `thalweg bench load --json FILE` has written."""
     results = _read(path).get("results", [])
     try:
         known = {result["measure"]: float(result["value"]) for result in results if result["scenario"] == kind}
@@ -245,20 +240,16 @@ def read_costs(path: Path, kind: str) -> Costs:
 
 
 def where_measured(path: Path) -> str:
-    """The machine on which the costs of a file were measured, and the day if the file has it."""
-    found = _read(path)
-    machine = found.get("machine", {})
-    day = f", {found['day']}" if "day" in found else ""
-    return f"{machine.get('cores', '?')} cores ({machine.get('cpu', 'of an unknown kind')}){day}"
+    """The machine on which the costs of a file were measured."""
+    machine = _read(path).get("machine", {})
+    return f"{machine.get('cores', '?')} cores ({machine.get('cpu', 'of an unknown kind')})"
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ValueError(
-            f"{path} cannot be read ({error.strerror}): run `thalweg bench load --json {path}`, or leave --costs out"
-        ) from None
+        raise ValueError(f"{path} cannot be read ({error.strerror}): run `thalweg bench load --json {path}`") from None
     except ValueError:
         found = None
     if not isinstance(found, dict):
