@@ -236,7 +236,7 @@ class SessionEngine:
         start = time.perf_counter()
         found: Mapping[str, Mapping[str, float]] = {}
         try:
-            found = sample_keys(views, views.count, joins)
+            found = sample_keys(views, joins)
         except Exception as error:  # noqa: BLE001 - a key that raises will do so again, in its query's results
             refuse_interruption(error)
         self._credit -= time.perf_counter() - start
