@@ -11,6 +11,7 @@ from tests.fuzz.test_query_text import SOURCES
 from tests.fuzz.test_saved_state import QUERY, SEGMENT
 
 import thalweg as tw
+from thalweg.drift import BCS, GLR
 from thalweg.mjoin.segments import unpack_segment
 from thalweg.ordering import AGreedy
 from thalweg.sealed import SavedStateError, refusing_odd_values, seal, unseal
@@ -37,6 +38,8 @@ async def wait(a: object) -> object:
         lambda: parse_query("SELECT src FROM TCP WINDOW [2E hours]", SOURCES, []),
         lambda: parse_query("SELECT src FROM TCP WINDOW [1E999999999 hours]", SOURCES, []),
         lambda: AGreedy(2, order=[1.0, 0]),
+        lambda: BCS(h=HUGE),
+        lambda: GLR(quiet=HUGE),
         lambda: tw.expr("a > 1", cost=HUGE),
         lambda: tw.predicate(on="a", takes="async", timeout=HUGE)(wait),
     ],
