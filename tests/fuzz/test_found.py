@@ -35,6 +35,7 @@ async def wait(a: object) -> object:
         lambda: parse_on(f"{DEEP}A.k = B.k", {"A": ["k"], "B": ["k"]}),
         lambda: parse_select([DEEP], {"A": ["k"]}),
         lambda: parse_window(f"{'9' * 5000} rows", "A"),
+        lambda: parse_query("ELSE src WINDOW [2 hours]", SOURCES, []),
         lambda: parse_query("SELECT src FROM TCP WINDOW [2E hours]", SOURCES, []),
         lambda: parse_query("SELECT src FROM TCP WINDOW [1E999999999 hours]", SOURCES, []),
         lambda: AGreedy(2, order=[1.0, 0]),
