@@ -38,6 +38,7 @@ RESTART_SECONDS = min(60.0, SECONDS / 12)  # after so long the filter, the join 
 ROWS = 2000  # a micro-batch
 MOST_GROWTH = 0.15  # of memory, from the middle third to the last
 MOST_MORE = 20  # files, sockets, threads and blocks in the last third, more than in the middle
+BUSY = "Python worker failed to connect back"  # Spark gives a worker ten seconds to start, on any machine
 SETTINGS = {
     PROVIDER: ROCKS,
     "spark.sql.streaming.minBatchesToRetain": 5,  # so that folders stop growing soon
@@ -68,6 +69,7 @@ class Soak:
         self.running = {"filter": self.start_filter(), "join": self.start_join(), "session": self.start_session()}
         self._batches: dict[tuple[str, int], float] = {}  # seconds that they took, by query and number
         self._looked_at: set[tuple[str, int]] = set()
+        self._timeouts = 0
 
     def start_filter(self) -> StreamingQuery:
         kept = tw.where(rows(self.spark), drifts, is_rare, "k > 10", drift="bcs", state=self.folder / "filter learnt")
@@ -112,8 +114,12 @@ class Soak:
 
     def note_batches(self) -> None:
         """Remember how long micro-batches took; Spark tells it of the latest only."""
-        for name, query in self.running.items():
-            assert query.isActive, query.exception()
+        for name, query in list(self.running.items()):
+            if not query.isActive:
+                assert BUSY in str(query.exception()), query.exception()
+                self._timeouts += 1
+                self.restart(name)
+                continue
             for progress in query.recentProgress:
                 if progress["numInputRows"]:
                     self._batches[name, progress["batchId"]] = progress["durationMs"]["triggerExecution"]
@@ -129,6 +135,7 @@ class Soak:
         blocks = spark_context.sc().getExecutorMemoryStatus().head()._2()  # noqa: SLF001 - the room for them, how much is free
         found: Look = {
             "second": second,
+            "starts that Spark gave up": self._timeouts,
             "JVM: heap": memory.totalMemory() - memory.freeMemory(),
             "JVM: broadcast variables and RDDs, bytes": blocks._1() - blocks._2(),  # noqa: SLF001 - as above
             "JVM: RDDs that are kept": spark_context.getPersistentRDDs().size(),
