@@ -14,23 +14,24 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import cycle, islice
 from pathlib import Path
 
 from tests.chaos.programs import Process, Program
 from tests.chaos.seeds import CHAINS, KILLS, REPORT, SECONDS, SEED
 
-TESTS = 8  # of kills, which share the time
-RUN_SECONDS = 300.0  # after which a run of a program is taken to hang
+TESTS = 9  # of kills, which share the time
+QUIET_SECONDS = 300.0  # without a micro-batch, after which a program is taken to hang
+LOG_CHARACTERS = 20_000
 POLL_SECONDS = 0.005
 START_SHARE = 0.3  # of the kills at random come while the program starts
 START_SECONDS = 8.0  # within which these kills come
 RUNNING_SECONDS = 2.0  # after the first micro-batch, within which the other kills come
 PAUSE_SECONDS = 1.0  # at most, between kills of the processes of a driver
+LOCAL = "local[2]"
 RETRIES = "local[2,8]"  # a local master that tries a task again, as clusters do
+BUSY = "Python worker failed to connect back"  # Spark gives a worker ten seconds to start, on any machine
 
 IsDue = Callable[[], bool]  # whether the moment of a kill has come
-Kill = Callable[[], bool]  # kills a process of a driver, if it finds any
 
 
 @dataclass
@@ -42,27 +43,32 @@ class Chain:
     number: int
     random: random.Random
     environment: dict[str, str]
+    master: str = LOCAL
     kills: list[tuple[str, float | None]] = field(default_factory=list)
+    process: Process = field(init=False)  # the driver that runs
 
     def commits(self) -> int:
         """How many micro-batches are done."""
         return self.program.commits(self.folder)
 
-    def start(self, master: str) -> Process:
-        return self.program.start(self.folder, self.environment, master)
+    def start(self) -> None:
+        self.process = self.program.start(self.folder, self.environment, self.master)
 
-    def wait(self, process: Process, is_due: IsDue) -> bool:
-        """Wait for a moment, and note when the last kill is recovered from; whether the program still runs."""
-        began = last = time.monotonic()
-        commits = self.commits()
-        while process.poll() is None and not is_due():
-            now = time.monotonic()
+    def wait(self, is_due: IsDue) -> bool:
+        """Wait for a moment; whether the program still runs. A program that Spark gave up is started again."""
+        last, commits = time.monotonic(), self.commits()
+        while not is_due():
+            if self.process.poll() == 0:
+                return False
+            if self.process.poll() is not None:
+                assert BUSY in self.log(), self.log()
+                (self.folder / "program.log").rename(self.folder / f"gave-up-{time.monotonic()}.log")
+                self.start()
             if self.commits() > commits:
-                commits, last = self.commits(), now
-            assert now - last < RUN_SECONDS, f"nothing happens since {now - began:.0f} seconds: {self.log()}"
+                last, commits = time.monotonic(), self.commits()
+            assert time.monotonic() - last < QUIET_SECONDS, f"nothing happens: {self.log()}"
             time.sleep(POLL_SECONDS)
-        assert process.returncode in (None, 0), self.log()
-        return process.returncode is None
+        return True
 
     def finish(self) -> None:
         """Compare the results, and report the kills."""
@@ -75,10 +81,12 @@ class Chain:
 
     def log(self) -> str:
         """The last lines that the program has written."""
-        return (self.folder / "program.log").read_text()[-3000:]
+        return (self.folder / "program.log").read_text()[-LOG_CHARACTERS:]
 
 
-def chains(program: Program, folder: Path, environment: dict[str, str], kind: str) -> Iterator[Chain]:
+def chains(
+    program: Program, folder: Path, environment: dict[str, str], kind: str, master: str = LOCAL
+) -> Iterator[Chain]:
     """Chains on folders of their own, until the time of a test is over."""
     deadline, number = time.monotonic() + SECONDS / TESTS, 0
     while number < CHAINS or time.monotonic() < deadline:
@@ -86,7 +94,7 @@ def chains(program: Program, folder: Path, environment: dict[str, str], kind: st
         own.mkdir()
         program.write_input(own)
         seed = f"{SEED} {program.name} {kind} {number}"
-        yield Chain(program, own, number, random.Random(seed), environment)  # noqa: S311 - no secret
+        yield Chain(program, own, number, random.Random(seed), environment, master)  # noqa: S311 - no secret
         number += 1
 
 
@@ -97,14 +105,15 @@ def kill_the_driver(chain: Chain, killed: str, moment: Callable[[Chain], IsDue])
     """Kill the program and start it again, several times."""
     recovered = Recovery(chain)
     for _ in range(KILLS):
-        process, is_due = chain.start("local[2]"), moment(chain)
-        if not chain.wait(process, recovered.noted(is_due)):
+        is_due = moment(chain)
+        chain.start()
+        if not chain.wait(recovered.noted(is_due)):
             break  # all files are read
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        os.killpg(chain.process.pid, signal.SIGKILL)
+        chain.process.wait()
         recovered.begin(killed if is_due() else "driver")  # it may have missed the moment
-    process = chain.start("local[2]")
-    assert not chain.wait(process, recovered.noted(lambda: False))
+    chain.start()
+    chain.wait(recovered.noted(lambda: False))
     chain.finish()
     assert chain.kills
 
@@ -167,23 +176,21 @@ def between_commits(chain: Chain) -> IsDue:
 # --------------------------------------------------------------------------------- kills of the processes of a driver
 
 
-def kill_processes(chain: Chain, kinds: Mapping[str, Callable[[Chain, Process], bool]], master: str) -> None:
-    """Kill processes of a program that goes on, each kind in turn; a kind is what kills a process, if it finds any."""
+def kill_processes(chain: Chain, kinds: Mapping[str, Callable[[Chain], bool]]) -> None:
+    """Kill processes of a program that goes on, each kind in turn; a function kills a process, if it finds any."""
     recovered = Recovery(chain)
-    process = chain.start(master)
-    first = chain.commits()
-    is_running = chain.wait(process, lambda: chain.commits() > first)
-    for killed, kill in islice(cycle(kinds.items()), KILLS):
+    chain.start()
+    chain.wait(lambda: chain.commits() > 0)
+    for killed, kill in list(kinds.items()) * KILLS:
         pause = time.monotonic() + chain.random.uniform(0, PAUSE_SECONDS)
-        is_running = is_running and chain.wait(process, lambda pause=pause: time.monotonic() > pause)  # type: ignore[misc]
-        if not is_running:
+        if not chain.wait(lambda pause=pause: time.monotonic() > pause):  # type: ignore[misc]
             break
-        if kill(chain, process):
+        if kill(chain):
             recovered.begin(killed)
-            is_running = chain.wait(process, recovered.noted(lambda: recovered.since is None))
-    chain.wait(process, lambda: False)
+            chain.wait(recovered.noted(lambda: recovered.since is None))
+    chain.wait(lambda: False)
     chain.finish()
-    assert chain.kills
+    assert {killed for killed, _ in chain.kills} == kinds.keys()
 
 
 def kill_one(chain: Chain, processes: Sequence[int]) -> bool:
@@ -194,29 +201,29 @@ def kill_one(chain: Chain, processes: Sequence[int]) -> bool:
     return True
 
 
-def kill_worker(chain: Chain, driver: Process) -> bool:
-    processes = python_processes(driver.pid)
+def kill_worker(chain: Chain) -> bool:
+    processes = python_processes(chain.process.pid)
     return kill_one(chain, [number for number, parent in processes.items() if parent in processes])
 
 
-def kill_daemon(chain: Chain, driver: Process) -> bool:
-    processes = python_processes(driver.pid)
+def kill_daemon(chain: Chain) -> bool:
+    processes = python_processes(chain.process.pid)
     return kill_one(chain, [number for number, parent in processes.items() if parent not in processes])
 
 
-def kill_owner(chain: Chain, driver: Process) -> bool:
-    return kill_at(chain, driver, chain.random.choice(["owner before its step", "owner after its step"]))
+def kill_owner(chain: Chain) -> bool:
+    return kill_at(chain, chain.random.choice(["owner before its step", "owner after its step"]))
 
 
-def kill_asking_worker(chain: Chain, driver: Process) -> bool:
-    return kill_at(chain, driver, "asking worker")
+def kill_asking_worker(chain: Chain) -> bool:
+    return kill_at(chain, "asking worker")
 
 
-def kill_at(chain: Chain, driver: Process, moment: str) -> bool:
+def kill_at(chain: Chain, moment: str) -> bool:
     """Have the next worker that comes to a moment kill itself: see `killable_daemon.py`."""
     told = Path(chain.environment["THALWEG_CHAOS_MOMENTS"], moment)
     told.touch()
-    was_killed = chain.wait(driver, lambda: not told.exists())
+    was_killed = chain.wait(lambda: not told.exists())
     told.unlink(missing_ok=True)
     return was_killed
 

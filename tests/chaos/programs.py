@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -51,6 +52,12 @@ class Program:
             return 0
 
 
+def check_join(folder: Path) -> None:
+    joins.check(folder)
+    inputs = json.loads((folder / "about.json").read_text())["inputs"]
+    assert {name: about["rows"] for name, about in inputs.items()} == dict.fromkeys("ABC", FILES * joins.ROWS)
+
+
 def write_numbers(folder: Path) -> None:
     (folder / "in").mkdir()
     generator = np.random.default_rng(5)
@@ -72,7 +79,7 @@ def check_numbers(folder: Path) -> None:
     assert given == expected
 
 
-JOIN = Program("join", "join_files.py", lambda folder: joins.write_streams(folder, FILES), joins.check, "checkpoint")
+JOIN = Program("join", "join_files.py", lambda folder: joins.write_streams(folder, FILES), check_join, "checkpoint")
 FILTER = Program("filter", "filter_files.py", write_numbers, check_numbers, "checkpoint")
 SESSION = Program(
     "session",

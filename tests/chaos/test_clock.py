@@ -48,11 +48,11 @@ def set_clock(file: Path, seconds: int) -> None:
 @pytest.mark.parametrize("program", [JOIN, FILTER, SESSION], ids=lambda program: program.name)
 def test_the_clock_jumps(program: Program, tmp_path: Path, environment: dict[str, str], clock: Path) -> None:
     chain = next(chains(program, tmp_path, environment, "clock"))
-    process = chain.start("local[2]")
+    chain.start()
     for commits, seconds in JUMPS.items():
-        assert chain.wait(process, lambda commits=commits: chain.commits() >= commits)  # type: ignore[misc]
+        assert chain.wait(lambda commits=commits: chain.commits() >= commits)  # type: ignore[misc]
         set_clock(clock, seconds)
-    chain.wait(process, lambda: False)
+    chain.wait(lambda: False)
     chain.finish()
     hours = {round((moment - time.time()) / HOUR) for moment in times_of_batches(chain)}
     assert hours == {-1, 0, 1}

@@ -67,11 +67,15 @@ def test_the_driver_between_the_commits_of_state_and_results(tmp_path: Path, env
 
 @programs
 def test_python_processes(program: Program, tmp_path: Path, environment: dict[str, str]) -> None:
-    kinds = PYTHON_PROCESSES | (WORKERS_OF_A_CELL if program is JOIN else {})
-    for chain in chains(program, tmp_path, environment, "Python"):
-        kill_processes(chain, kinds, RETRIES)
+    for chain in chains(program, tmp_path, environment, "Python", RETRIES):
+        kill_processes(chain, PYTHON_PROCESSES)
+
+
+def test_workers_of_a_cell(tmp_path: Path, environment: dict[str, str]) -> None:
+    for chain in chains(JOIN, tmp_path, environment, "cell", RETRIES):
+        kill_processes(chain, WORKERS_OF_A_CELL)
 
 
 def test_executors(tmp_path: Path, environment: dict[str, str], cluster: str) -> None:
-    for chain in chains(JOIN, tmp_path, environment, "executor"):
-        kill_processes(chain, {"executor": lambda chain, _driver: kill_one(chain, executors())}, cluster)
+    for chain in chains(JOIN, tmp_path, environment, "executor", cluster):
+        kill_processes(chain, {"executor": lambda chain: kill_one(chain, executors())})
