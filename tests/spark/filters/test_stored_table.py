@@ -105,14 +105,24 @@ def test_a_table_whose_columns_change_under_a_running_query(spark: SparkSession,
     spark.range(6).toDF("renamed").write.mode("overwrite").parquet(stored)
     with pytest.raises(ValueError, match="the stored table has no column 'k'; it has renamed"):
         wanted.refresh()
-    spark.range(1, 4).selectExpr("array(id) AS k").write.mode("overwrite").parquet(stored)
-    with pytest.raises(TypeError, match="column 'k'"):
+    spark.range(6).selectExpr("string(id) AS k").write.mode("overwrite").parquet(stored)
+    with pytest.raises(TypeError, match="predicate 'k in stored': key 'k' of the lookup table is string"):
         wanted.refresh()
     spark.range(2, 8).toDF("k").coalesce(1).write.parquet(f"{tmp_path}/in/1")
     query.processAllAvailable()
     query.stop()
     found = sorted(row["k"] for row in spark.read.parquet(f"{tmp_path}/out").collect())
     assert found == [3, 3, 4, 4, 5, 5, 6, 7]
+
+
+def test_columns_that_are_brought_keep_their_types() -> None:
+    wanted = StoredTable(pa.table({"k": [1], "v": [1.5]}), ("k",), ("v",), "p")
+    wanted.refresh(pa.table({"k": pa.array([2], pa.int32()), "v": ["a"]}))  # no query has read it
+    assert wanted.current.table["v"].to_pylist() == ["a"]
+    with pytest.raises(TypeError, match="column 'v' of the stored table was string and is int64"):
+        wanted.refresh(pa.table({"k": [3], "v": [7]}))
+    wanted.refresh(pa.table({"k": [3], "v": ["b"]}))
+    assert wanted.current.table["v"].to_pylist() == ["b"]
 
 
 def test_threads_see_one_version_or_the_other() -> None:
