@@ -22,6 +22,7 @@ from tests.spark.session.harness import write_files
 FILES = 24  # of each stream: enough micro-batches for a chain of kills
 ROWS = 500  # in a file of the filter
 Process = subprocess.Popen[bytes]
+started: list[Process] = []  # by the test that runs
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,15 @@ class Program:
 
     def start(self, folder: Path, environment: dict[str, str], master: str) -> Process:
         with (folder / "program.log").open("ab") as log:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 [sys.executable, str(joins.PROGRAM.with_name(self.file)), master, str(folder)],
                 env=environment,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        started.append(process)
+        return process
 
     def commits(self, folder: Path) -> int:
         """How many micro-batches are done."""

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.chaos.seeds import SEED
-from tests.spark.conftest import environment
 from tests.spark.joins import harness
 from tests.spark.joins import test_restart as joins
 from tests.spark.joins.conftest import rocks
@@ -24,7 +23,7 @@ import thalweg as tw
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["environment", "rocks"]  # fixtures
+__all__ = ["rocks"]  # a fixture
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(900)]
 
