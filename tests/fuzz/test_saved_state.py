@@ -94,6 +94,14 @@ def test_good_state_is_read(saved: Saved) -> None:
 
 
 @saved_kinds
+def test_a_newer_version_is_refused(saved: Saved) -> None:
+    kind, version = saved.header
+    newer = seal(kind, version + 1, *unseal(kind, version, saved.good))
+    with pytest.raises(SavedStateError, match=f"has version {version + 1}, and this Thalweg reads version {version}"):
+        saved.load(newer)
+
+
+@saved_kinds
 def test_damaged_bytes_are_refused(saved: Saved) -> None:
     def check(damaged: bytes) -> None:
         if damaged != saved.good:
