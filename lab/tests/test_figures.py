@@ -9,6 +9,7 @@ import thalweg
 from thalweg_lab.figures import (
     BEGIN,
     END,
+    SHIPPED_COSTS,
     Figure,
     bars,
     chart,
@@ -20,6 +21,7 @@ from thalweg_lab.figures import (
     with_table,
 )
 from thalweg_lab.how_figures import drawn_figures
+from thalweg_lab.load_figures import drawn_load, shipped_costs
 from thalweg_lab.measured_pages import measured_pages
 
 ROOT = Path(__file__).parents[2]
@@ -116,6 +118,12 @@ def test_pictures_are_drawn_by_the_code() -> None:
     assert "</svg>" in chart()
     for name, picture in drawn_figures().items():
         assert (DOCS / "figures" / name).read_text(encoding="utf-8") == picture, "run thalweg lab figures"
+
+
+def test_pictures_and_costs_of_load_are_those_that_were_measured() -> None:
+    for name, picture in drawn_load(DOCS).items():
+        assert (DOCS / "figures" / name).read_text(encoding="utf-8") == picture, "run thalweg lab figures"
+    assert (ROOT / SHIPPED_COSTS).read_text(encoding="utf-8") == shipped_costs(DOCS, FIGURES), "run thalweg lab figures"
 
 
 def test_every_page_on_how_it_works_has_a_picture() -> None:

@@ -242,9 +242,6 @@ def doctor(
 
 
 def size(
-    measured: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Costs that [b]thalweg bench load --json FILE[/b] has measured.")
-    ],
     rate: Annotated[float, typer.Option(min=0, help="Rows a second, of all streams together.")],
     predicates: Annotated[int | None, typer.Option(min=1, help="For filters: how many predicates.")] = None,
     on: Annotated[str | None, typer.Option(metavar="CONDITION", help="For a join: its condition.")] = None,
@@ -255,43 +252,86 @@ def size(
     window: Annotated[float, typer.Option(min=0, metavar="SECONDS", help="For which rows are kept.")] = 0.0,
     row_bytes: Annotated[float, typer.Option(min=1, help="The size of a row.")] = 100.0,
     interval: Annotated[float, typer.Option(min=0.01, metavar="SECONDS", help="From a micro-batch to the next.")] = 1.0,
+    network: Annotated[float, typer.Option(min=0.001, metavar="MB", help="That a core can send in a second.")] = 100.0,
+    memory: Annotated[float, typer.Option(min=0.001, metavar="GB", help="Of windows that a core can hold.")] = 2.0,
     cores: Annotated[
         list[int] | None, typer.Option(min=1, help="A number of cores to look at; may be given again.")
+    ] = None,
+    costs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Costs that [b]thalweg bench load --json FILE[/b] measured; else ours.",
+        ),
     ] = None,
 ) -> None:
     """Say how many cores a stream needs, what it sends and keeps, and what breaks first.
 
     It computes with a model of a micro-batch and costs that were measured on one machine; it does not start Spark.
 
-    [b]thalweg size load.json --rate 50000 --on "A.k = B.k AND B.l = C.l" --window 600[/b]
+    [b]thalweg size --rate 50000 --on "A.k = B.k AND B.l = C.l" --window 600[/b]
     """
     from rich.table import Table
 
     from thalweg.joinorder.text import parse_condition
     from thalweg.output import format_value
-    from thalweg.sizing import Demand, first_to_break, kind_of, least_cores, placed_by, read_costs, sizing
+    from thalweg.sizing import (
+        CORES,
+        DEFAULT_COSTS,
+        Demand,
+        first_to_break,
+        kind_of,
+        least_cores,
+        placed_by,
+        read_costs,
+        shortest_interval,
+        sizing,
+        where_measured,
+    )
 
+    file = costs or DEFAULT_COSTS
     try:
         kind = kind_of(predicates, on, queries)
         streams = None if on is None else placed_by(parse_condition(on))
-        demand = Demand(rate, predicates or queries or len(streams or ()), interval, own, window, row_bytes, streams)
-        costs = read_costs(measured, kind)
+        parts = predicates or queries or len(streams or ())
+        demand = Demand(rate, parts, interval, own, window, row_bytes, streams, 1e6 * network, 1e9 * memory)
+        known, machine = read_costs(file, kind), where_measured(file)
     except ValueError as error:
         messages.print(str(error), style="bold red", highlight=False, soft_wrap=True)
         raise typer.Exit(1) from None
-    table = Table(
-        "cores", "highest rate, rows/s", "micro-batch, s", "of which the driver", "shuffle, MB/s", "state, MB"
-    )
-    for number in cores or (2, 100, 10_000):
-        found = sizing(costs, demand, number)
-        sent, kept = found.shuffle_bytes / 1e6, found.state_bytes / 1e6
-        shown = (found.highest_rate, found.batch_seconds, found.driver_seconds, sent, kept)
-        table.add_row(str(number), *map(format_value, shown))
+    table = Table()
+    for heading in (
+        "cores",
+        "highest rate, rows/s",
+        "limited by",
+        "micro-batch, s",
+        "of which the driver, s",
+        "copies of a row",
+        "shortest interval, s",
+    ):
+        table.add_column(heading, justify="left" if heading == "limited by" else "right")
+    for number in cores or CORES:
+        found = sizing(known, demand, number)
+        seconds = format_value(found.batch_seconds), format_value(found.driver_seconds), format_value(found.copies)
+        shortest = format_value(shortest_interval(known, demand, number))
+        table.add_row(f"{number:,}", format_value(found.highest_rate), found.limit, *seconds, shortest)
     console.print(table)
-    least = least_cores(costs, demand)
-    console.print("No number of cores keeps up." if least is None else f"Cores that keep up: {least}.", highlight=False)
-    most, why = first_to_break(costs, demand)
-    console.print(f"More than {most} cores do not raise the rate. What breaks first: {why}.", highlight=False)
+    least = least_cores(known, demand)
+    if least is None:
+        console.print("No number of cores keeps up.", highlight=False)
+    else:
+        found = sizing(known, demand, least)
+        sent, kept = format_value(found.shuffle_bytes / 1e6), format_value(found.state_bytes / 1e6)
+        share = found.driver_seconds / interval
+        console.print(
+            f"Cores that keep up: {least:,}. With them, {sent} MB a second are shuffled, windows hold {kept} MB, and "
+            f"the driver is busy for {share:.0%} of the time.",
+            highlight=False,
+            soft_wrap=True,
+        )
+    most, why = first_to_break(known, demand)
+    console.print(f"More than {most:,} cores do not raise the rate. What breaks first: {why}.", highlight=False)
+    console.print(f"Costs were measured on {machine}.", highlight=False, soft_wrap=True)
 
 
 def _show_join(explanation: "JoinExplanation") -> None:

@@ -24,6 +24,7 @@ COLOURS = {"plain": "#9aa0a6", "thalweg": "#0072b2"}
 QUERY = "SELECT src FROM TCP WHERE dest = 2 AND size > 100 WINDOW [1]"
 POINTS = ((600_000.0, 0.3), (200_000.0, 0.8))  # rate and selectivity, now and before
 DIMENSIONS = {"selectivity of TCP": 1.0, "rate of TCP": 1_000_000.0}
+SHIPPED_COSTS = "src/thalweg/measured_costs.json"
 RIVALS = (  # results that README and the landing page tell as well: the file, the measure, and what is compared
     (
         "filters-repeated",
@@ -133,6 +134,7 @@ def with_table(readme: str, table: str) -> str:
 def draw_all(docs: Path, readme: Path) -> list[Path]:
     """Draw the figures that are not those of experiments, and write the measured parts of pages; returns the files."""
     from thalweg_lab.how_figures import drawn_figures
+    from thalweg_lab.load_figures import drawn_load, shipped_costs
     from thalweg_lab.measured_pages import measured_pages
 
     report, landing = demo_report(docs), docs / "index.md"
@@ -140,7 +142,8 @@ def draw_all(docs: Path, readme: Path) -> list[Path]:
         docs / "figures" / "demo.svg": bars(report),
         docs / "figures" / "join-graph.svg": join_graph(),
         docs / "figures" / "chart.svg": chart(),
-        **{docs / "figures" / name: picture for name, picture in drawn_figures().items()},
+        **{docs / "figures" / name: picture for name, picture in (drawn_figures() | drawn_load(docs)).items()},
+        docs.parent / SHIPPED_COSTS: shipped_costs(docs, figures_of(docs)),
         readme: with_table(readme.read_text(encoding="utf-8"), measured_part(docs, "docs/figures/demo.svg")),
         landing: with_table(landing.read_text(encoding="utf-8"), measured_part(docs, "figures/demo.svg")),
     }

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from thalweg.output import format_value
 from thalweg_lab.figures import Figure
+from thalweg_lab.load_figures import sizing_part
 from thalweg_lab.results import Report, Result
 
 HEADINGS = ("scenario", "measure", "value", "target", "held", "note")
@@ -24,7 +25,11 @@ def measured_pages(docs: Path, figures: Iterable[Figure]) -> dict[Path, str]:
         if figure.page is not None and figure.file is not None:
             report = Report.from_json(json.loads((docs / figure.file).read_text(encoding="utf-8")))
             parts.setdefault(docs / figure.page, []).append(section(figure, report))
-    return {page: "\n\n".join(sections) for page, sections in parts.items()}
+    leads = {docs / "guides" / "sizing.md": sizing_part}
+    return {
+        page: "\n\n".join([*(lead(docs) for of, lead in leads.items() if of == page), *sections])
+        for page, sections in parts.items()
+    }
 
 
 def section(figure: Figure, report: Report) -> str:

@@ -1,34 +1,33 @@
-"""filters: `tw.where` with two to eight cheap predicates, of which each keeps most rows."""
+"""filters: `tw.where` with 2 to 32 cheap predicates, of which each keeps most rows."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import thalweg as tw
 from thalweg_lab.benches.filters.race import Tick
-from thalweg_lab.benches.load.micro_batches import Stream, measured
+from thalweg_lab.benches.load.loaded_query import Kind, Setting
+from thalweg_lab.benches.load.sweep import Effort, swept
 from thalweg_lab.results import Result
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-NAME = "filters"
-PREDICATES, HELD_OUT = (2, 8), 4
+PREDICATES, HELD_OUT = (2, 4, 16, 32), (8,)
+EFFORT = Effort(rows=(20_000, 400_000))
 
 
-def measure(spark: SparkSession, tick: Tick) -> list[Result]:
-    """The costs of filters."""
-    return measured(NAME, spark, tick, start, PREDICATES, HELD_OUT)
-
-
-def start(_spark: SparkSession, stream: Stream, rows: int, predicates: int, folder: str) -> StreamingQuery:
+def start(
+    _spark: SparkSession, frames: Sequence[DataFrame], setting: Setting, folder: str, trigger: dict[str, Any]
+) -> StreamingQuery:
     """Start a stream of filtered rows."""
-    kept = tw.where(stream(rows), *(keeps_most(number) for number in range(predicates)))
+    kept = tw.where(frames[0], *(keeps_most(number) for number in range(setting.parts)))
     writer = kept.writeStream.format("noop").option("checkpointLocation", f"{folder}/checkpoint")
-    return writer.trigger(availableNow=True).start()
+    return writer.trigger(**trigger).start()
 
 
 def keeps_most(number: int) -> Any:  # noqa: ANN401 - a predicate
@@ -39,3 +38,12 @@ def keeps_most(number: int) -> Any:  # noqa: ANN401 - a predicate
         return (value + number) % 20 > 0
 
     return keeps
+
+
+FILTERS = Kind("filters", ("predicate", "predicates"), start)
+
+
+def measure(spark: SparkSession, tick: Tick, *, effort: Effort = EFFORT) -> list[Result]:
+    """The costs of filters, and how their rate and latency change with the number of predicates."""
+    fitted, held_out = ([Setting(number) for number in numbers] for numbers in (PREDICATES, HELD_OUT))
+    return swept(spark, FILTERS, fitted, held_out, effort, tick)

@@ -1,38 +1,46 @@
-"""session: `tw.Session` with one to eight standing queries over a stream."""
+"""session: `tw.Session` with 1 to 100 standing queries over a stream, and rounds of a second."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import thalweg as tw
 from thalweg_lab.benches.filters.race import Tick
-from thalweg_lab.benches.load.micro_batches import Stream, measured
+from thalweg_lab.benches.load.loaded_query import Kind, Setting
+from thalweg_lab.benches.load.sweep import Effort, swept
 from thalweg_lab.results import Result
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-NAME = "session"
-QUERIES, HELD_OUT = (1, 8), 4
+QUERIES, HELD_OUT = (1, 10, 100), (30,)
+EFFORT = Effort(rows=(10_000, 200_000))
 GROUPS = 50
 
 
-def measure(spark: SparkSession, tick: Tick) -> list[Result]:
-    """The costs of sessions."""
-    return measured(NAME, spark, tick, start, QUERIES, HELD_OUT)
-
-
-def start(spark: SparkSession, stream: Stream, rows: int, queries: int, folder: str) -> StreamingQuery:
+def start(
+    spark: SparkSession, frames: Sequence[DataFrame], setting: Setting, folder: str, trigger: dict[str, Any]
+) -> StreamingQuery:
     """Start a session."""
     session = tw.Session(spark, checkpoint=f"{folder}/session")
-    keyed = stream(rows).selectExpr("timestamp AS ts", "value", f"value % {GROUPS} AS k")
+    keyed = frames[0].selectExpr("timestamp AS ts", "value", f"value % {GROUPS} AS k")
     session.stream("S", keyed, event_time="ts")
-    for number in range(queries):
-        text = f"SELECT k, count(*) AS n FROM S WHERE k > {number} GROUP BY k WINDOW [2 seconds]"  # noqa: S608 - ours
+    for number in range(setting.parts):
+        text = f"SELECT k, count(*) AS n FROM S WHERE k > {number % GROUPS} GROUP BY k WINDOW [1 second]"  # noqa: S608 - ours
         session.query(text, to=discard)
-    return session.start(availableNow=True)
+    return session.start(**trigger)
 
 
 def discard(_results: DataFrame, _number: int) -> None:
     """Take results, and do nothing with them."""
+
+
+SESSION = Kind("session", ("query", "queries"), start, gives_rounds=True)
+
+
+def measure(spark: SparkSession, tick: Tick, *, effort: Effort = EFFORT) -> list[Result]:
+    """The costs of sessions, and how their rate and latency change with the number of queries."""
+    fitted, held_out = ([Setting(number) for number in numbers] for numbers in (QUERIES, HELD_OUT))
+    return swept(spark, SESSION, fitted, held_out, effort, tick)
