@@ -71,7 +71,9 @@ class Martingale(Detector):
     ) -> None:
         super().__init__(k=k)
         if not 1 < h <= LARGEST:
-            raise ValueError(f"h is a threshold above 1, where a martingale begins, and at most {LARGEST}, not {h!r:.80}")
+            raise ValueError(
+                f"h is a threshold above 1, where a martingale begins, and at most {LARGEST}, not {h!r:.80}"
+            )
         if not 1 <= nu <= REMEMBERED or not 1 <= m <= REMEMBERED:
             raise ValueError(f"nu and m are between 1 and {REMEMBERED} estimates, not {nu} and {m}")
         if not 0 < epsilon < 1:

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from thalweg.spark.filters.worker.stored_keys import StoredKeys
 from thalweg.spark.folder import StateFolder
+from thalweg.spark.jvm import list_files_again
 from thalweg.tables.keys import KeySet, KeyTableError
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class StoredTable:
                 )
             new_source = self._source if source is None else source
             check_source(new_source, self._predicate)
+            list_files_again(new_source)
             version = self._read(new_source)
             self._check_types(version)
             for folder in self._followers.values():
