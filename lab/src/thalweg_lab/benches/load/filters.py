@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 PREDICATES, HELD_OUT = (2, 4, 16, 32), (8,)
-EFFORT = Effort(rows=(20_000, 400_000))
+EFFORT = Effort(rows=(20_000, 400_000), interval=1.0, intervals=10, load_intervals=20)
 
 
 def start(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FITTED = (Setting(2), Setting(3), Setting(5), Setting(6), Setting(3, window=60))
 HELD_OUT = (Setting(4), Setting(3, window=10), Setting(3, is_chain=True, cells=8))
-EFFORT = Effort(rows=(6_000, 120_000))
+EFFORT = Effort(rows=(12_000, 240_000), interval=2.0)
 NAMES = "ABCDEF"
 
 

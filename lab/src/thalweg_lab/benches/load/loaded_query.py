@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-INTERVAL = 1.0  # seconds from a micro-batch to the next
-SETTLING = 3  # intervals of a paced run that are not counted
+SETTLING = 2  # intervals of a paced run that are not counted
 PATIENCE = 180.0  # seconds without a micro-batch after which it is a failure
 POLL = 0.02
 GROWTH = 0.5  # of the rows of an interval: by how much more the lag of a sustained rate may be at the end
@@ -146,7 +145,7 @@ class LoadedQuery:
 
 
 @contextmanager
-def running(spark: SparkSession, kind: Kind, setting: Setting, interval: float = INTERVAL) -> Iterator[LoadedQuery]:
+def running(spark: SparkSession, kind: Kind, setting: Setting, interval: float) -> Iterator[LoadedQuery]:
     """A query that runs, and is stopped at the end."""
     with tempfile.TemporaryDirectory(prefix="thalweg-load-", ignore_cleanup_errors=True) as folder:
         loaded = LoadedQuery(spark, kind, setting, folder, interval)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 QUERIES, HELD_OUT = (1, 10, 100), (30,)
-EFFORT = Effort(rows=(10_000, 200_000))
+EFFORT = Effort(rows=(10_000, 200_000), interval=2.0)
 GROUPS = 50
 
 

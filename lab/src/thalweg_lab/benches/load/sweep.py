@@ -11,7 +11,7 @@ from thalweg_lab.benches.filters.race import Tick
 from thalweg_lab.benches.load.counters import Counters, task_seconds
 from thalweg_lab.benches.load.feed import ROW_BYTES
 from thalweg_lab.benches.load.fit import Timed, expected_seconds, fitted_costs
-from thalweg_lab.benches.load.loaded_query import INTERVAL, Kind, LoadedQuery, PacedRun, Setting, running
+from thalweg_lab.benches.load.loaded_query import Kind, LoadedQuery, PacedRun, Setting, running
 from thalweg_lab.results import Result, at_most, claim
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ class Effort:
     """How much is measured."""
 
     rows: tuple[int, int]  # of all streams in micro-batches that come at once: few and many
+    interval: float  # seconds from a micro-batch to the next
     warm_up: int = 3  # micro-batches
-    batches: int = 4  # of each size
-    intervals: int = 8  # of rows that come in real time
-    tries: int = 8  # to find the highest rate
-    load_intervals: int = 20  # at each share of the highest rate
-    interval: float = INTERVAL
+    batches: int = 3  # of each size
+    intervals: int = 6  # of rows that come in real time
+    tries: int = 6  # to find the highest rate
+    load_intervals: int = 12  # at each share of the highest rate
 
     @property
     def least_rate(self) -> float:
@@ -55,8 +55,9 @@ class Measured:
     highest: float  # rows a second; 0 if a micro-batch without rows takes longer than the interval
     paced: PacedRun
     tasks: float  # of a micro-batch, for each core
-    sent_bytes: float  # of a row, shuffled
-    kept_bytes: float  # of a row, in memory
+    sent_bytes: float  # of a row that is shuffled
+    kept_rows: int  # in the windows of a join, at the end
+    kept_bytes: float  # of such a row
 
 
 def swept(
@@ -74,7 +75,7 @@ def swept(
         tick(len(measured), len(fitted) + len(held_out) + 1)
     results = [result for found in measured for result in setting_results(kind, found, effort)]
     used, checked = measured[: len(fitted)], measured[len(fitted) :]
-    costs = costs_of(used, task_seconds(spark))
+    costs = costs_of(kind, used, task_seconds(spark))
     told = ", ".join(label(kind, found.setting) for found in used)
     note = f"fitted to {told}, with {effort.rows[0]:,} and {effort.rows[1]:,} rows a micro-batch"
     results += [
@@ -107,7 +108,7 @@ def measured_setting(spark: SparkSession, kind: Kind, setting: Setting, effort: 
         before = Counters.of(spark)
         paced = loaded.pace(LOAD * highest or effort.least_rate, effort.intervals)
         spent = Counters.of(spark).since(before)
-        kept_bytes = kept_bytes_of(loaded) if kind.condition is not None else 0.0
+        kept_rows, kept_bytes = rows_in_windows(loaded) if kind.condition is not None else (0, 0.0)
         return Measured(
             setting,
             timed,
@@ -115,6 +116,7 @@ def measured_setting(spark: SparkSession, kind: Kind, setting: Setting, effort: 
             paced,
             tasks=spent.tasks / paced.batches / cores,
             sent_bytes=spent.shuffled / paced.rows / kind.copies(setting),
+            kept_rows=kept_rows,
             kept_bytes=kept_bytes,
         )
 
@@ -149,21 +151,21 @@ def rate_of(seconds: Mapping[int, float], interval: float) -> float:
     return min(max(many + (interval - long) / row, 0.0), MOST_TIMES * many) / interval
 
 
-def kept_bytes_of(loaded: LoadedQuery) -> float:
-    """The memory of a row in the windows of a join."""
+def rows_in_windows(loaded: LoadedQuery) -> tuple[int, float]:
+    """How many rows the windows of a join have, and the memory of a row."""
     import thalweg as tw
 
     (description,) = tw.explain(loaded.query).joins
     rows = sum(source["rows_in_state"] for source in description["inputs"].values())
-    return float(description["memory_bytes"] / max(rows, 1))
+    return rows, float(description["memory_bytes"] / max(rows, 1))
 
 
-def costs_of(measured: Sequence[Measured], task: float) -> Costs:
-    """The costs that explain settings best."""
+def costs_of(kind: Kind, measured: Sequence[Measured], task: float) -> Costs:
+    """The costs that explain settings best; bytes are those of the setting with the most rows."""
+    own = ROW_BYTES if kind.condition is not None else 0  # other queries do not send the rows themselves
     tasks = min(found.tasks for found in measured)
-    sent, kept = (
-        max(max(getattr(found, name) for found in measured) - ROW_BYTES, 0.0) for name in ("sent_bytes", "kept_bytes")
-    )
+    sent = max(max(measured, key=lambda found: found.paced.rows).sent_bytes - own, 0.0)
+    kept = max(max(measured, key=lambda found: found.kept_rows).kept_bytes - own, 0.0)
     timed = [timed for found in measured for timed in found.timed]
     return fitted_costs(timed, task=task, tasks=tasks, sent_bytes=sent, kept_bytes=kept)
 
