@@ -20,9 +20,8 @@ FIRST = 0.8  # of the rate that the times of micro-batches promise
 
 def load_measures(load: float) -> tuple[str, str, str]:
     """The names of what is measured at a share of the highest rate."""
-    return tuple(
-        f"at {load:.0%} of it: {measure}" for measure in ("latency, p50, s", "latency, p99, s", "rows that wait")
-    )
+    share = f"at {load:.0%} of it"
+    return f"{share}: latency, p50, s", f"{share}: latency, p99, s", f"{share}: rows that wait"
 
 
 def measured_rate(spark: SparkSession, kind: Kind, setting: Setting, effort: Effort, tick: Tick) -> list[Result]:
