@@ -50,7 +50,7 @@ def batches() -> list[Batch]:
 def start(folder: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
     with (folder / "program.log").open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, str(PROGRAM), str(folder)],
+            [sys.executable, str(PROGRAM), "local[2]", str(folder)],
             env=environment,
             stdout=log,
             stderr=subprocess.STDOUT,
