@@ -38,7 +38,7 @@ async def wait(a: object) -> object:
         lambda: parse_query("ELSE src WINDOW [2 hours]", SOURCES, []),
         lambda: parse_query("SELECT src FROM TCP WINDOW [2E hours]", SOURCES, []),
         lambda: parse_query("SELECT src FROM TCP WINDOW [1E999999999 hours]", SOURCES, []),
-        lambda: AGreedy(2, order=[1.0, 0]),
+        lambda: AGreedy(2, order=[1.0, 0]),  # type: ignore[list-item]
         lambda: BCS(h=HUGE),
         lambda: GLR(quiet=HUGE),
         lambda: tw.expr("a > 1", cost=HUGE),

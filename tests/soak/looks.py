@@ -48,7 +48,8 @@ def growths(looks: Sequence[Look]) -> list[Growth]:
         middle = [value for second, value in points if second <= end * 2 / 3]
         last = [value for second, value in points if second > end * 2 / 3]
         if middle and last:
-            slope = np.polyfit(*zip(*points, strict=True), 1)[0]
+            seconds, values = np.array(points, float).T
+            slope = np.polyfit(seconds, values, 1)[0]
             found.append(Growth(measure, statistics.median(middle), statistics.median(last), 3600 * float(slope)))
     return sorted(found, key=lambda growth: growth.measure)
 

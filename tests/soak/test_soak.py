@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from thalweg.spark.session.standing import StandingQuery
+
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(3 * 3600)]
 
 SECONDS = float(os.environ.get("THALWEG_SOAK_SECONDS", "180"))
@@ -94,7 +96,8 @@ class Soak:
         return self._start("join", joined)
 
     def start_session(self) -> StreamingQuery:
-        self.session, self.added = tw.Session(self.spark, checkpoint=self.folder / "session"), None
+        self.session = tw.Session(self.spark, checkpoint=self.folder / "session")
+        self.added: StandingQuery | None = None
         self.session.stream("S", rows(self.spark), event_time="timestamp")
         text = "SELECT k, count(*) AS n FROM S GROUP BY k WINDOW [5 seconds]"
         self.session.query(text, to=lambda _frame, _number: None)

@@ -20,7 +20,8 @@ def is_odd(v: np.ndarray) -> np.ndarray:
 
 @tw.predicate(on=["id", "v"], takes="numpy")
 def is_near(number: np.ndarray, v: np.ndarray) -> np.ndarray:
-    return (number + v) % 10 < 7
+    near: np.ndarray = (number + v) % 10 < 7
+    return near
 
 
 def main(master: str, folder: str) -> None:

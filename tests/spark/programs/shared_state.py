@@ -9,7 +9,7 @@ import json
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -54,17 +54,14 @@ def main(master: str, folder_name: str) -> None:
     folder = Path(folder_name)
     notes, state = folder / "looks", folder / "state"
     slow_down(notes)
-    spark = local_session(
-        "shared-state",
-        master=master,
-        **{
-            "spark.executor.pyspark.memory": f"{MEMORY >> 20}m",
-            f"spark.executorEnv.{NOTES}": str(notes),
-            "spark.python.daemon.module": "slow_folder",
-            "spark.sql.shuffle.partitions": 2,
-            "spark.sql.streaming.stateStore.providerClass": ROCKS,
-        },
-    )
+    settings: dict[str, Any] = {
+        "spark.executor.pyspark.memory": f"{MEMORY >> 20}m",
+        f"spark.executorEnv.{NOTES}": str(notes),
+        "spark.python.daemon.module": "slow_folder",
+        "spark.sql.shuffle.partitions": 2,
+        "spark.sql.streaming.stateStore.providerClass": ROCKS,
+    }
+    spark = local_session("shared-state", master=master, **settings)
 
     def stream(name: str) -> DataFrame:
         return spark.readStream.schema("id long, v long, k long, ts timestamp").parquet(str(folder / name))
