@@ -18,11 +18,12 @@ ICEBERG_VERSION := 4.1.4
 PYTHON ?=
 # In a folder of their own: as an oracle for joins, this DuckDB is too old (0.0 and -0.0 do not join).
 TPCH_PACKAGES := duckdb==1.5.5 duckdb-extension-tpch==1.5.5
-# How many hostile inputs each test of `fuzz` draws, and for how many seconds, from which seed `chaos` kills.
+# How many hostile inputs each test of `fuzz` draws; for how many seconds, from which seed and how often in a chain `chaos` kills.
 COUNT ?= 10000
 FIRST ?= 0
 SECONDS ?= 600
 SEED ?= 0
+KILLS ?= 6
 
 # Two targets may want the system's package manager, which serves one at a time.
 .NOTPARALLEL:
@@ -116,18 +117,22 @@ fuzz: setup ## Give hostile inputs to everything that reads any: COUNT=10000 for
 	@THALWEG_FUZZ_INPUTS=$(COUNT) THALWEG_FUZZ_FIRST=$(FIRST) $(BIN)/python -m pytest -q --timeout=0 tests/fuzz $(PYTEST_ARGS)
 
 .PHONY: chaos
-chaos: setup java ## Kill and break things at random points, for SECONDS=600 or so, from SEED=0 on
-	@THALWEG_CHAOS_SECONDS=$(SECONDS) THALWEG_CHAOS_SEED=$(SEED) $(BIN)/python -m pytest -m chaos tests/chaos $(PYTEST_ARGS)
+chaos: setup java ## Kill and break things at random points, for SECONDS=600 or so, from SEED=0 on, in chains of KILLS=6
+	@THALWEG_CHAOS_SECONDS=$(SECONDS) THALWEG_CHAOS_SEED=$(SEED) THALWEG_CHAOS_KILLS=$(KILLS) \
+		$(BIN)/python -m pytest -m chaos tests/chaos $(PYTEST_ARGS)
 
 .PHONY: chaos-long
-chaos-long: setup java ## Kill a hundred times in each way, which takes a night, from SEED=0 on; times go to build/chaos.jsonl
+chaos-long: setup java ## Kill a hundred times in each way, which takes hours, from SEED=0 on; times go to build/chaos.jsonl
 	@mkdir -p build
-	@THALWEG_CHAOS_TRIES=100 THALWEG_CHAOS_SECONDS=0 THALWEG_CHAOS_SEED=$(SEED) THALWEG_CHAOS_REPORT=build/chaos.jsonl \
+	@THALWEG_CHAOS_CHAINS=17 THALWEG_CHAOS_KILLS=6 THALWEG_CHAOS_SEED=$(SEED) THALWEG_CHAOS_REPORT=build/chaos.jsonl \
 		$(BIN)/python -m pytest -m chaos tests/chaos/test_kills.py $(PYTEST_ARGS)
+	@$(BIN)/python -m tests.chaos.report build/chaos.jsonl
 
 .PHONY: soak
 soak: setup java ## Run queries for SECONDS=600, and see that what their processes hold does not grow
-	@THALWEG_SOAK_SECONDS=$(SECONDS) $(BIN)/python -m pytest -m soak tests/soak $(PYTEST_ARGS)
+	@mkdir -p build && rm -f build/soak.jsonl
+	@THALWEG_SOAK_SECONDS=$(SECONDS) THALWEG_SOAK_REPORT=build/soak.jsonl $(BIN)/python -m pytest -m soak tests/soak $(PYTEST_ARGS)
+	@$(BIN)/python -m tests.soak.looks build/soak.jsonl
 
 .PHONY: docs
 docs: setup ## Make the documentation, a site in build/docs that needs no network

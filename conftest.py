@@ -18,6 +18,9 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# Programs that tests start, which have no doctests: they find their modules only when they are run.
+collect_ignore = ["tests/python_daemon", "tests/spark/programs"]
+
 # No deadlines: the first call of a kernel may compile it.
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("dev", deadline=None)

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.chaos.seeds import SEED
-from tests.spark.conftest import environment
 from tests.spark.joins import harness
 from tests.spark.joins import test_restart as joins
 from tests.spark.joins.conftest import rocks
@@ -24,7 +23,7 @@ import thalweg as tw
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["environment", "rocks"]  # fixtures
+__all__ = ["rocks"]  # a fixture
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(900)]
 
@@ -53,6 +52,29 @@ def test_a_full_disk_for_the_checkpoint_loses_nothing(small_disk: Path, environm
     subprocess.check_call(["/bin/mount", "-o", f"remount,{LARGE}", str(small_disk)])
     joins.finish(joins.start(folder, environment), folder)
     joins.check(folder)
+
+
+def test_a_checkpoint_that_cannot_be_written_loses_nothing(
+    spark: SparkSession, small_disk: Path, tmp_path: Path
+) -> None:
+    """The query fails and says why; as soon as the disk can be written to again, it goes on from where it was."""
+    subprocess.check_call(["/bin/mount", "-o", f"remount,{LARGE}", str(small_disk)])
+    rows = spark.readStream.schema("id long").parquet(f"{tmp_path}/in/*")
+
+    def run() -> None:
+        kept = tw.stream(rows, "id > 2", tw.predicate(on="id", takes="numpy")(is_odd), checkpoint=small_disk)
+        kept.to_files(tmp_path / "out", availableNow=True).awaitTermination()
+
+    spark.range(10).write.parquet(f"{tmp_path}/in/0")
+    run()
+    spark.range(10, 20).write.parquet(f"{tmp_path}/in/1")
+    subprocess.check_call(["/bin/mount", "-o", "remount,ro", str(small_disk)])
+    with pytest.raises(Exception, match="Read-only file system"):
+        run()
+    subprocess.check_call(["/bin/mount", "-o", "remount,rw", str(small_disk)])
+    run()
+    found = [row["id"] for row in spark.read.parquet(f"{tmp_path}/out").orderBy("id").collect()]
+    assert found == [number for number in range(3, 20) if number % 2]
 
 
 def test_a_full_disk_for_learnt_state_costs_the_learning_only(spark: SparkSession, small_disk: Path) -> None:

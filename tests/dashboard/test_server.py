@@ -132,8 +132,10 @@ def test_hosts_and_origins_are_checked(here: PageServer, headers: dict[str, str]
 
 
 def test_nothing_can_be_changed(here: PageServer, guarded: PageServer) -> None:
-    for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS"):
-        assert ask(here, "/api/runs", method=method).status == 405
+    for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"):
+        refused = ask(here, "/api/runs", method=method)
+        assert refused.status == 405
+        assert refused.headers["allow"] == "GET, HEAD"
         assert ask(guarded, "/api/runs", method=method).status == 401
 
 

@@ -123,7 +123,7 @@ def test_a_segment_has_a_tuple(kind: type[Detector]) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("bcs", {"h": 0}, "positive threshold"),
+        ("bcs", {"h": 0}, "threshold above 0"),
         ("bcs", {"nu": 0}, "nu is between 1"),
         ("bcs", {"m": 1}, "at least 2 estimates"),
         ("bcs", {"zeta": 0}, "zeta is between 0 and 1"),

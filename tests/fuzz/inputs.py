@@ -2,7 +2,8 @@
 
 A maker of inputs is a function of random numbers. A test tries as many inputs as `THALWEG_FUZZ_INPUTS` says in the
 environment: few in `make test`, where Hypothesis chooses the random numbers and makes an input that fails smaller, and
-many in `make fuzz`, where they follow from the number of the input, which is faster.
+many in `make fuzz`, where they follow from the number of the input, which is faster. There an input that takes longer
+than `LONGEST_SECONDS` fails: it hangs, or it grows faster than it may.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import linecache
 import os
 import re
+import signal
 import traceback
 from collections.abc import Callable, Sequence
 from random import Random
@@ -27,6 +29,7 @@ FIRST = int(os.environ.get("THALWEG_FUZZ_FIRST", "0"))  # the number of the firs
 MOST_FOR_HYPOTHESIS = 1000
 MOST_CHANGES = 6
 LONGEST_SHOWN = 3000  # letters of an input that fails
+LONGEST_SECONDS = 30  # for an input, also on a busy machine; most take less than a hundredth of a second
 
 ODD_WORDS = (
     *("", " ", "\0", "\n", "'", '"', "`", "\\", "--", "/*", ";", "(", ")", "[", "]", "{", "}", ",", ".", "*", "$", ":"),
@@ -48,8 +51,18 @@ def try_inputs(make: Maker[Input], check: Callable[[Input], object]) -> None:
 
         check_sample()
         return
-    for number in range(FIRST, FIRST + INPUTS):
-        _check(make(Random(number)), check)  # noqa: S311 - no secret
+    signal.signal(signal.SIGALRM, _tell_that_it_hangs)
+    try:
+        for number in range(FIRST, FIRST + INPUTS):
+            made = make(Random(number))  # noqa: S311 - no secret
+            signal.alarm(LONGEST_SECONDS)
+            _check(made, check)
+    finally:
+        signal.alarm(0)
+
+
+def _tell_that_it_hangs(*_: object) -> None:
+    raise TimeoutError(f"an input took longer than {LONGEST_SECONDS} seconds")
 
 
 def _check(made: Input, check: Callable[[Input], object]) -> None:

@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 from tests.fuzz.inputs import refuses_clearly
 from tests.fuzz.test_query_text import SOURCES
+from tests.fuzz.test_saved_state import QUERY, SEGMENT
 
 import thalweg as tw
-from thalweg.sealed import SavedStateError, refusing_odd_values
+from thalweg.drift import BCS, GLR
+from thalweg.mjoin.segments import unpack_segment
+from thalweg.ordering import AGreedy
+from thalweg.sealed import SavedStateError, refusing_odd_values, seal, unseal
 from thalweg.spark.joins.condition import parse_on
 from thalweg.spark.joins.text import parse_select, parse_window
 from thalweg.spark.session.program_file.program_text import ProgramFileError
@@ -31,8 +35,12 @@ async def wait(a: object) -> object:
         lambda: parse_on(f"{DEEP}A.k = B.k", {"A": ["k"], "B": ["k"]}),
         lambda: parse_select([DEEP], {"A": ["k"]}),
         lambda: parse_window(f"{'9' * 5000} rows", "A"),
+        lambda: parse_query("ELSE src WINDOW [2 hours]", SOURCES, []),
         lambda: parse_query("SELECT src FROM TCP WINDOW [2E hours]", SOURCES, []),
         lambda: parse_query("SELECT src FROM TCP WINDOW [1E999999999 hours]", SOURCES, []),
+        lambda: AGreedy(2, order=[1.0, 0]),  # type: ignore[list-item]
+        lambda: BCS(h=HUGE),
+        lambda: GLR(quiet=HUGE),
         lambda: tw.expr("a > 1", cost=HUGE),
         lambda: tw.predicate(on="a", takes="async", timeout=HUGE)(wait),
     ],
@@ -60,3 +68,10 @@ def test_program_files(tmp_path: Path, name: str, text: str) -> None:
 def test_errors_of_arrow_in_saved_state() -> None:
     with pytest.raises(SavedStateError, match="Integers with more than 64 bits"), refusing_odd_values("segment"):
         raise NotImplementedError("Integers with more than 64 bits not implemented")
+
+
+@pytest.mark.parametrize("window", [b"\x07I00 microseconds", b"9" * 5000 + b" microseconds"])
+def test_the_window_of_a_segment(window: bytes) -> None:
+    name, digest, _, rows = unseal(*SEGMENT.header, SEGMENT.good)
+    with pytest.raises(SavedStateError, match="the window of A was"):
+        unpack_segment(QUERY, seal(*SEGMENT.header, name, digest, window, rows))

@@ -72,6 +72,10 @@ POSITION = SessionPosition(
     panes={"A": {10: Pane(5, 9, {"all": 9})}},
 )
 REPORT = WorkerReport("run", "signature", ["a", "b"], [1, 0], profile(), 3, 1, [3, 3], [1, 1], [0, 0], [0.1, 0.2])
+SEGMENT = Saved(
+    pack_segment(QUERY, "A", pa.record_batch({"k": [1], "t": [2]}, schema=SCHEMA)),
+    lambda data: unpack_segment(QUERY, data),
+)
 KINDS = [
     Saved(profile().to_bytes(), Profile.from_bytes),
     Saved(REPORT.to_bytes(), WorkerReport.from_bytes),
@@ -79,10 +83,7 @@ KINDS = [
     Saved(LedgerState("2", {"A": 1}).to_bytes(), LedgerState.from_bytes),
     Saved(POSITION.to_bytes(), SessionPosition.from_bytes),
     Saved(KeySet(pa.table({"k": [1, 2], "s": ["a", "b"]})).to_bytes(), KeySet.from_bytes),
-    Saved(
-        pack_segment(QUERY, "A", pa.record_batch({"k": [1], "t": [2]}, schema=SCHEMA)),
-        lambda data: unpack_segment(QUERY, data),
-    ),
+    SEGMENT,
 ]
 saved_kinds = pytest.mark.parametrize("saved", KINDS, ids=lambda saved: saved.header[0].replace(" ", "-"))
 
@@ -90,6 +91,14 @@ saved_kinds = pytest.mark.parametrize("saved", KINDS, ids=lambda saved: saved.he
 @saved_kinds
 def test_good_state_is_read(saved: Saved) -> None:
     saved.load(saved.good)
+
+
+@saved_kinds
+def test_a_newer_version_is_refused(saved: Saved) -> None:
+    kind, version = saved.header
+    newer = seal(kind, version + 1, *unseal(kind, version, saved.good))
+    with pytest.raises(SavedStateError, match=f"has version {version + 1}, and this Thalweg reads version {version}"):
+        saved.load(newer)
 
 
 @saved_kinds

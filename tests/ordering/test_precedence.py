@@ -57,6 +57,8 @@ def test_pins_that_contradict_requirements_say_so() -> None:
 def test_order_must_name_each_filter_once() -> None:
     with pytest.raises(ValueError, match=r"names each of the filters 0..2 once, not \[0, 0, 1\]"):
         legal_order(required_before(3), [0, 0, 1])
+    with pytest.raises(ValueError, match=r"names each of the filters 0..1 once, as whole numbers"):
+        legal_order(required_before(2), [1.0, 0])  # type: ignore[list-item]
 
 
 def test_after_is_a_mapping() -> None:

@@ -1,45 +1,39 @@
-"""What the processes of a Spark program hold: memory, open files, threads. Linux only."""
+"""What the processes of a Spark program hold: memory, open files, sockets, threads. Linux only."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections import Counter
 from pathlib import Path
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-@dataclass(frozen=True)
-class Held:
-    """What some processes hold together."""
-
-    processes: int = 0
-    bytes: int = 0
-    files: int = 0
-    threads: int = 0
-
-    def __add__(self, other: Held) -> Held:
-        return Held(
-            self.processes + other.processes,
-            self.bytes + other.bytes,
-            self.files + other.files,
-            self.threads + other.threads,
-        )
-
-
-def held_now(driver: int) -> dict[str, Held]:
-    """What a driver holds, its JVM, and its Python workers."""
-    found = {"driver": Held(), "JVM": Held(), "workers": Held()}
+def held_now(driver: int) -> Counter[str]:
+    """What a driver holds, its JVM, and its Python workers with the daemons that fork them, by role and kind."""
+    found: Counter[str] = Counter()
     for number, depth, is_java in _family(driver):
         role = "driver" if depth == 0 else "JVM" if is_java else "workers"
         try:
-            pages = int(Path(f"/proc/{number}/statm").read_text().split()[1])
-            files = len(list(Path(f"/proc/{number}/fd").iterdir()))
+            memory = int(Path(f"/proc/{number}/statm").read_text().split()[1]) * PAGE
+            opened = [_target(path) for path in Path(f"/proc/{number}/fd").iterdir()]
             threads = len(list(Path(f"/proc/{number}/task").iterdir()))
         except OSError:  # it has just ended
             continue
-        found[role] += Held(1, pages * PAGE, files, threads)
+        sockets = sum(target.startswith("socket:") for target in opened)
+        found[f"{role}: processes"] += 1
+        found[f"{role}: memory"] += memory
+        found[f"{role}: files"] += len(opened) - sockets
+        found[f"{role}: sockets"] += sockets
+        found[f"{role}: threads"] += threads
     return found
+
+
+def _target(descriptor: Path) -> str:
+    try:
+        return str(descriptor.readlink())
+    except OSError:  # it has just been closed
+        return ""
 
 
 def _family(driver: int) -> list[tuple[int, int, bool]]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -33,34 +34,57 @@ def environment(tmp_path: Path) -> dict[str, str]:
     }
 
 
+class Cluster:
+    """A master and workers with a core each, as processes of their own on loopback."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        pyspark = pytest.importorskip("pyspark")
+        self._spark_class = Path(pyspark.__file__).parent / "bin" / "spark-class"
+        self._log = (folder / "cluster.log").open("wb")
+        self._environment = environment
+        self._started: list[subprocess.Popen[bytes]] = []
+        self.workers: list[subprocess.Popen[bytes]] = []
+        port = free_port()
+        self.master = f"spark://127.0.0.1:{port}"
+        self._start("master.Master", "--host", "127.0.0.1", "--port", str(port))
+        _wait_for(port)
+
+    def add_worker(self) -> None:
+        """Start another worker."""
+        self.workers.append(self._start("worker.Worker", "-c", "1", "-m", "1g", self.master))
+
+    def stop(self) -> None:
+        """End all processes."""
+        for process in self._started:
+            process.terminate()
+        for process in self._started:
+            process.wait(30)
+        self._log.close()
+
+    def _start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+        command = [str(self._spark_class), f"org.apache.spark.deploy.{name}", "--webui-port", "0", *arguments]
+        process = subprocess.Popen(command, env=self._environment, stdout=self._log, stderr=subprocess.STDOUT)
+        self._started.append(process)
+        return process
+
+
+@contextmanager
+def started_cluster(folder: Path, environment: dict[str, str]) -> Iterator[Cluster]:
+    """A cluster of two workers, which ends with the block."""
+    cluster = Cluster(folder, environment)
+    try:
+        cluster.add_worker()
+        cluster.add_worker()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
 @pytest.fixture
 def cluster(tmp_path: Path, environment: dict[str, str]) -> Iterator[str]:
-    """A master and two workers with a core each, as processes of their own."""
-    pyspark = pytest.importorskip("pyspark")
-    spark_class = Path(pyspark.__file__).parent / "bin" / "spark-class"
-    port = free_port()
-    master = f"spark://127.0.0.1:{port}"
-    deploy = "org.apache.spark.deploy"
-    commands = [
-        [f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"],
-        *[[f"{deploy}.worker.Worker", "-c", "1", "-m", "1g", "--webui-port", "0", master]] * 2,
-    ]
-    log = (tmp_path / "cluster.log").open("wb")
-    started = []
-    try:
-        for command in commands:
-            started.append(
-                subprocess.Popen([str(spark_class), *command], env=environment, stdout=log, stderr=subprocess.STDOUT)
-            )
-            if len(started) == 1:
-                _wait_for(port)
-        yield master
-    finally:
-        for process in started:
-            process.terminate()
-        for process in started:
-            process.wait(30)
-        log.close()
+    """The master of a cluster of two workers."""
+    with started_cluster(tmp_path, environment) as started:
+        yield started.master
 
 
 def _wait_for(port: int) -> None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 COOKIE = "thalweg-token"
 PARAMETER = "token"
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+METHODS = ("GET", "HEAD")
+NOT_ALLOWED = 405  # the status of another method, whose answer has to name these
 LEAST_LETTERS = 16  # of a token that a user chooses
 HEADERS = {
     "content-security-policy": (
@@ -90,8 +92,8 @@ class Access:
             secrets.compare_digest(given.encode(), self.token.encode()) for given in given_tokens(headers, parameters)
         ):
             return 401, "this server needs its token: open the address that it printed, which ends in ?token=..."
-        if method not in {"GET", "HEAD"}:
-            return 405, "this server only reads"
+        if method not in METHODS:
+            return NOT_ALLOWED, "this server only reads"
         return None
 
 
@@ -182,7 +184,7 @@ class Guard:
         parameters = {name: values[-1] for name, values in query.items()}
         refusal = self._access.refusal(scope["method"], headers, parameters)
         if refusal is not None:
-            await _answer(send_guarded, refusal[0], refusal[1])
+            await _answer(send_guarded, *refusal, {"allow": ", ".join(METHODS)} if refusal[0] == NOT_ALLOWED else {})
         elif self._access.token is not None and PARAMETER in parameters and scope["path"] == "/":
             # The token goes from the address, which browsers remember and show, into a cookie that no script can read.
             cookie = f"{COOKIE}={self._access.token}; Path=/; HttpOnly; SameSite=Strict"

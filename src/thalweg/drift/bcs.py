@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from thalweg.drift import beta
 from thalweg.drift.detector import Alarm, Detector, K
 from thalweg.kernels import inlined, kernel
+from thalweg.ordering.checked import LARGEST
 from thalweg.ordering.types import Floats
 
 RECENT = 256  # estimates of each series that are remembered: of these are mean and variance, and a change began there
@@ -236,8 +237,8 @@ class BCS(Detector):
         self, *, h: float = 25.0, nu: int = 5, m: int = 20, zeta: float = 0.05, confirm: float = 0.002, k: int = K
     ) -> None:
         super().__init__(k=k)
-        if not h > 0:
-            raise ValueError(f"h is a positive threshold, not {h}")
+        if not 0 < h <= LARGEST:
+            raise ValueError(f"h is a threshold above 0 and at most {LARGEST}, not {h!r:.80}")
         if not 1 <= nu <= RECENT:
             raise ValueError(f"nu is between 1 and {RECENT} estimates, not {nu}")
         if m < 2:  # noqa: PLR2004 - the fewest that have a variance

@@ -32,6 +32,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from thalweg.drift.detector import Alarm, Detector, K
+from thalweg.ordering.checked import LARGEST
 from thalweg.ordering.types import Floats, Integers
 
 LONGEST = 1024  # estimates of a window
@@ -76,8 +77,8 @@ class GLR(Detector):
 
     def __init__(self, *, quiet: float = QUIET, k: int = K) -> None:
         super().__init__(k=k)
-        if not 0 < quiet < math.inf:
-            raise ValueError(f"quiet is a number of estimates, more than 0, not {quiet}")
+        if not 0 < quiet <= LARGEST:
+            raise ValueError(f"quiet is a number of estimates, more than 0 and at most {LARGEST}, not {quiet!r:.80}")
         self.quiet = quiet
 
     def _begin(self, series: int) -> None:

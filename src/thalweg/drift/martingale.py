@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from thalweg.drift.detector import Alarm, Detector, K, change_point
+from thalweg.ordering.checked import LARGEST
 from thalweg.ordering.types import Floats, Integers
 
 REMEMBERED = 500  # newest estimates among which a new estimate is ranked: the test takes time in proportion
@@ -69,8 +70,10 @@ class Martingale(Detector):
         seed: int = 0,
     ) -> None:
         super().__init__(k=k)
-        if not h > 1:
-            raise ValueError(f"h is a threshold above 1, where a martingale begins, not {h}")
+        if not 1 < h <= LARGEST:
+            raise ValueError(
+                f"h is a threshold above 1, where a martingale begins, and at most {LARGEST}, not {h!r:.80}"
+            )
         if not 1 <= nu <= REMEMBERED or not 1 <= m <= REMEMBERED:
             raise ValueError(f"nu and m are between 1 and {REMEMBERED} estimates, not {nu} and {m}")
         if not 0 < epsilon < 1:

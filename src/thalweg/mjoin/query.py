@@ -5,6 +5,7 @@ This module knows nothing of how the join is run, nor where rows come from. Time
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,7 @@ from thalweg.joinorder.text import Attribute, Equality
 from thalweg.sealed import short_digest
 
 LONGEST = 1 << 60  # microseconds of a window: some 36,000 years
+TEXT_OF_TIME_WINDOW = re.compile(r"[0-9]{1,19} microseconds")  # LONGEST has 19 digits
 CHANGE = "change"  # the column of a changelog that is 1 or -1
 EVENT_TIME = "event_time"  # the column of a result's own time
 Key = tuple[int, ...]  # the numbers of some classes of equal columns, ascending
@@ -49,12 +51,12 @@ class TimeWindow:
 
     @staticmethod
     def is_text(text: str) -> bool:
-        """Whether a window, as text, is by time.
+        """Whether a text is of a window by time, as `str` writes it.
 
-        >>> TimeWindow.is_text(str(TimeWindow(5))), TimeWindow.is_text("5 rows")
-        (True, False)
+        >>> TimeWindow.is_text(str(TimeWindow(5))), TimeWindow.is_text("5 rows"), TimeWindow.is_text("x microseconds")
+        (True, False, False)
         """
-        return text.endswith(" microseconds")
+        return TEXT_OF_TIME_WINDOW.fullmatch(text) is not None
 
 
 @dataclass(frozen=True)

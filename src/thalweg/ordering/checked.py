@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from thalweg.ordering.types import Floats, Integers
 
 MOST = np.iinfo(np.int64).max
-LARGEST = 1e100  # seconds or other costs: products and sums of these stay finite
+LARGEST = 1e100  # seconds, other costs, or counts: products and sums of these stay finite
 
 
 def numbers_of(numbers: ArrayLike, expected: str) -> Floats:

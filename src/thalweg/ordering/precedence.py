@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from thalweg.ordering.checked import masks_of
+from thalweg.ordering.checked import integers_of, masks_of
 from thalweg.ordering.types import Integers
 
 MAX_FILTERS = 63  # one drop bit each in a signed 64-bit mask
@@ -76,17 +76,19 @@ def legal_order(required: Integers, order: Iterable[int] | None = None) -> tuple
     >>> legal_order(required_before(4, after={0: [2]}))
     (1, 2, 0, 3)
     """
-    wanted = list(range(len(required))) if order is None else list(order)
-    if sorted(wanted) != list(range(len(required))):
-        raise ValueError(f"an order names each of the filters 0..{len(required) - 1} once, not {wanted!r:.80}")
+    numbers = range(len(required))
+    expected = f"an order names each of the filters 0..{len(required) - 1} once"
+    wanted = list(numbers) if order is None else integers_of(list(order), expected).tolist()
+    if sorted(wanted) != list(numbers):
+        raise ValueError(f"{expected}, not {wanted!r:.80}")
     placed, legal = 0, []
     while wanted:
         following = next((number for number in wanted if not int(required[number]) & ~placed), None)
         if following is None:
             raise ValueError(f"filters {sorted(wanted)} require one another in a cycle, so that none can run first")
         wanted.remove(following)
-        legal.append(int(following))
-        placed |= 1 << int(following)
+        legal.append(following)
+        placed |= 1 << following
     return tuple(legal)
 
 

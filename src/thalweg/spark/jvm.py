@@ -54,6 +54,12 @@ def keep_names_of_udfs(jvm: Any) -> None:  # noqa: ANN401 - as above
                 vars(jvm)[name] = found
 
 
+def list_files_again(frame: Any) -> None:  # noqa: ANN401 - a DataFrame of either kind of session
+    """Let a DataFrame that reads files see the files that are there now; its plan has those of when it was made."""
+    if hasattr(frame, "_jdf"):  # with Connect, Spark lists files whenever the DataFrame is read
+        frame._jdf.queryExecution().analyzed().refresh()  # noqa: SLF001 - Spark's interface in Python lacks it
+
+
 def active_jvm() -> Any:  # noqa: ANN401 - as above
     """The JVM of this program's classic session."""
     from pyspark import SparkContext

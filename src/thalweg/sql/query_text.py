@@ -64,12 +64,14 @@ class QueryText:
                 raise self.error("a query is one statement", token, "add a query for each statement")
         parser = VerbatimSpark().parser(error_level=ErrorLevel.IMMEDIATE)
         try:
-            statement = next(filter(None, parser.parse(list(self.tokens), self.text)))
+            statement = next(filter(None, parser.parse(list(self.tokens), self.text)), None)
         except ParseError as error:
             raise self._syntax_error(error) from None
         except RecursionError:
             message = "the query is nested too deeply"
             raise self.error(message, self.tokens[0], "write it with fewer parentheses within parentheses") from None
+        if statement is None:  # sqlglot takes some words, like ELSE, for the end of a statement without content
+            raise self.error("the query does not parse", self.tokens[0], f"write it like {EXAMPLE}")
         put_interval_sums_in_parentheses(statement)
         return statement
 

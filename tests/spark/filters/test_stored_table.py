@@ -93,6 +93,38 @@ def test_a_refresh_that_fails_changes_nothing() -> None:
     assert wanted.keys.contains([pa.array([1, 2])]).to_pylist() == [True, False]
 
 
+def test_a_table_whose_columns_change_under_a_running_query(spark: SparkSession, tmp_path: Path) -> None:
+    """The refresh is refused, and the query goes on with the table that it had."""
+    stored = str(tmp_path / "stored")
+    spark.range(3).toDF("k").write.parquet(stored)
+    spark.range(6).toDF("k").coalesce(1).write.parquet(f"{tmp_path}/in/0")
+    wanted = tw.lookup(stored, on="k")
+    source = spark.readStream.schema("k long").parquet(f"{tmp_path}/in/*")
+    query = tw.stream(source, tw.not_(wanted), checkpoint=tmp_path / "checkpoint").to_files(tmp_path / "out")
+    query.processAllAvailable()
+    spark.range(6).toDF("renamed").write.mode("overwrite").parquet(stored)
+    with pytest.raises(ValueError, match="the stored table has no column 'k'; it has renamed"):
+        wanted.refresh()
+    spark.range(6).selectExpr("string(id) AS k").write.mode("overwrite").parquet(stored)
+    with pytest.raises(TypeError, match="predicate 'k in stored': key 'k' of the lookup table is string"):
+        wanted.refresh()
+    spark.range(2, 8).toDF("k").coalesce(1).write.parquet(f"{tmp_path}/in/1")
+    query.processAllAvailable()
+    query.stop()
+    found = sorted(row["k"] for row in spark.read.parquet(f"{tmp_path}/out").collect())
+    assert found == [3, 3, 4, 4, 5, 5, 6, 7]
+
+
+def test_columns_that_are_brought_keep_their_types() -> None:
+    wanted = StoredTable(pa.table({"k": [1], "v": [1.5]}), ("k",), ("v",), "p")
+    wanted.refresh(pa.table({"k": pa.array([2], pa.int32()), "v": ["a"]}))  # no query has read it
+    assert wanted.current.table["v"].to_pylist() == ["a"]
+    with pytest.raises(TypeError, match="column 'v' of the stored table was string and is int64"):
+        wanted.refresh(pa.table({"k": [3], "v": [7]}))
+    wanted.refresh(pa.table({"k": [3], "v": ["b"]}))
+    assert wanted.current.table["v"].to_pylist() == ["b"]
+
+
 def test_threads_see_one_version_or_the_other() -> None:
     wanted = StoredTable(table(0, 100), ("k",), (), "p")
     seen, stop = list[list[bool]](), threading.Event()

@@ -318,6 +318,21 @@ def test_a_disjunction_in_spark_asks_first_who_accepts_most(numbers: DataFrame, 
         assert kept.count() == numbers.where("s rlike '77$' or s rlike '[0-8]$'").count()
 
 
+@pytest.mark.parametrize(
+    "conditions",
+    [["NOT (a IS NULL OR 10 / k > 4)"], ["10 / k <= 4", "a IS NOT NULL"], ["NOT a <=> NULL", "10 / k <= 4"]],
+)
+def test_a_row_that_a_test_for_null_rejects_does_not_raise(spark: SparkSession, conditions: list[str]) -> None:
+    """A filter of Spark evaluates such a test behind conditions on other columns, wherever it is written."""
+    from pyspark.errors import ArithmeticException
+
+    rows = "VALUES (true, 5), (NULL, 0), (false, 2), (NULL, 5) AS t(a, k)"
+    frame = spark.sql(f"SELECT * FROM {rows}")  # noqa: S608 - ours
+    assert [tuple(row) for row in tw.where(frame, *conditions).collect()] == [(True, 5)]
+    with pytest.raises(ArithmeticException):
+        tw.where(frame.fillna(value=True), *conditions).collect()
+
+
 def test_the_order_is_learnt_and_explained(numbers: DataFrame) -> None:
     kept = tw.where(numbers, rare(90, cost=1), rare(5, cost=1), rare(50, cost=1))
     assert kept.count() == 1000

@@ -37,12 +37,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def write_streams(folder: Path) -> None:
+def write_streams(folder: Path, batches: int = BATCHES) -> None:
     """Files of three streams, oldest first; halfway the keys of a stream become rare, so that orders change."""
     generator = np.random.default_rng(3)
     for name in "ABC":
-        for batch in range(BATCHES):
-            rare = 4 if batch >= BATCHES // 2 and name == "A" else 1
+        for batch in range(batches):
+            rare = 4 if batch >= batches // 2 and name == "A" else 1
             times = batch * 10 * SECOND + generator.integers(0, 14 * SECOND, ROWS) + 10**9 * SECOND
             table = pa.table(
                 {

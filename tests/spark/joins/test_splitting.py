@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -75,10 +76,43 @@ def test_a_change_that_no_micro_batch_used_is_decided_anew(splitting: Splitting)
 def test_tasks_that_disagree_fail_the_micro_batch(splitting: Splitting) -> None:
     record = step(splitting, None, 0)
     right, wrong = splitting.read_entry(QUERY, 1), FIRST
-    disagreeing: list[set[LayoutEntry | None]] = [{right, wrong}, {right, None}, {wrong}, {None}]
+    disagreeing: list[set[LayoutEntry | None]] = [{right, wrong}, {right, None}, {wrong}, {wrong, None}]
     for used in disagreeing:
         with pytest.raises(SavedStateError, match="state= must name a folder that the driver and all workers share"):
             record.after(splitting, QUERY, 1, used, REPORTS, BEGINNING)
+
+
+def test_a_file_that_is_lost_is_written_again(splitting: Splitting) -> None:
+    record = step(splitting, step(splitting, None, 0), 1)
+    before = record.statistics.layouts
+    shutil.rmtree(splitting.folder)
+    after = step(splitting, record, 2)  # cells pick their rows by the layouts that they know
+    assert after.statistics.layouts == before
+    assert splitting.read_entry(QUERY, 3) == after.entries[-1]
+    assert step(splitting, after, 3).statistics.layouts == after.entries[-1].layouts
+
+
+def test_tasks_that_began_before_the_file_was_lost_agree_with_the_others(splitting: Splitting) -> None:
+    record = step(splitting, step(splitting, None, 0), 1)
+    entry = splitting.read_entry(QUERY, 2)
+    assert entry is not None
+    assert entry.layouts == record.statistics.layouts
+    assert record.after(splitting, QUERY, 2, {entry, None}, REPORTS, BEGINNING).statistics.layouts == entry.layouts
+
+
+def test_layouts_stay_as_long_as_the_file_cannot_be_written(splitting: Splitting) -> None:
+    record = step(splitting, step(splitting, None, 0), 1)
+    shutil.rmtree(splitting.folder)
+    Path(splitting.folder).touch()
+    for batch in (2, 3):
+        later = step(splitting, record, batch, watermark=100)
+        assert later.entries == record.entries
+        assert later.statistics.layouts == record.statistics.layouts
+        record = later
+    Path(splitting.folder).unlink()
+    record = step(splitting, record, 4, watermark=100)
+    assert splitting.read_entry(QUERY, 5) == record.entries[-1]
+    assert record.entries[-1].layouts.before is None
 
 
 def test_a_damaged_file_is_a_lost_one(splitting: Splitting) -> None:

@@ -32,8 +32,8 @@ def latest_time(folder: Path) -> int:
     return max(int(pc.max(pq.read_table(file)["ts"]).cast(pa.int64()).as_py()) for file in folder.glob("*.parquet"))
 
 
-def main(folder: str) -> None:
-    spark = local_session("session-files")
+def main(master: str, folder: str) -> None:
+    spark = local_session("session-files", master=master)
     session = tw.Session(spark, checkpoint=f"{folder}/checkpoint")
     for name, columns, delay in STREAMS:
         reader = spark.readStream.schema(columns).option("maxFilesPerTrigger", 1)

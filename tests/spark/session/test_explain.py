@@ -82,11 +82,29 @@ def test_every_query_is_served_in_every_round_beside_a_heavy_one(
     heavy, light, groups, distinct = (driver.session.query(text).compiled.token for text in texts)
     driver.run(*batches)
     assert driver.engine is not None
-    log = [record.served for record in driver.engine.log]
+    log = [{token: got[:2] for token, got in record.served.items()} for record in driver.engine.log]
     assert log == [{}, *([{heavy: (1, 7200), light: (1, 120), groups: (1, 2), distinct: (1, 1)}] * 3)]
     assert [record.rows for record in driver.engine.log] == [120, 120, 120, 1]
     most_jobs = max(len(record.jobs) for record in driver.engine.log)
     assert most_jobs == 1 if memory is None else most_jobs > 1
+
+
+def test_the_service_log_tells_what_each_query_got(spark: SparkSession, tmp_path: Path) -> None:
+    driver = Driver(spark, tmp_path)
+    queries = [driver.session.query(str(text)) for text in (ALL, JOINED)]
+    assert driver.session.service_log().count() == 0
+    driver.run(*BATCHES)
+    assert driver.engine is not None
+    rows = driver.session.service_log().collect()
+    explained = driver.session.explain().to_dict()["sessions"][0]["queries"]
+    for query, about in zip(queries, explained, strict=True):
+        own = [row for row in rows if row.query == query.name]
+        assert sum(row.rows for row in own) == len(rows_in_memory(query)) == about["rows"]
+        assert sum(row.rounds for row in own) == about["rounds"]
+        assert sum(row.seconds for row in own) == pytest.approx(about["seconds"])
+        assert about["seconds"] > 0
+    taken_in = {record.number: record.rows for record in driver.engine.log}
+    assert all(row.shared_rows == taken_in[row.batch] and row.shared_seconds > 0 for row in rows)
 
 
 def test_the_log_of_rounds_is_a_dataframe(spark: SparkSession, tmp_path: Path) -> None:

@@ -32,11 +32,11 @@ WINDOWS = {"large": (10, None), "groups": (10, 5), "joined": (10, None), "remove
 TEXTS = {name: QueryText(text.partition(" WINDOW")[0], *WINDOWS[name]) for name, text in QUERIES.items()}
 
 
-def batches() -> list[Batch]:
+def batches(count: int = 7) -> list[Batch]:
     """Rows of four seconds in each micro-batch, of which some come a micro-batch later, and some too late."""
     numbers = random.Random(15)  # noqa: S311 - no secret
     found: list[Batch] = []
-    for number in range(7):
+    for number in range(count):
         times = [round((4 * number + numbers.uniform(-5, 4)) * SECOND) for _ in range(30)]
         found.append(
             {
@@ -50,7 +50,7 @@ def batches() -> list[Batch]:
 def start(folder: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
     with (folder / "program.log").open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, str(PROGRAM), str(folder)],
+            [sys.executable, str(PROGRAM), "local[2]", str(folder)],
             env=environment,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -116,12 +116,17 @@ def test_the_driver_is_killed(tmp_path: Path, environment: dict[str, str]) -> No
 
     kill_when(at_random, tmp_path, environment)
     assert start(tmp_path, environment).wait(SECONDS) == 0, (tmp_path / "program.log").read_text()[-3000:]
-    rows = as_read(tmp_path, rows)
-    found = {name: rows_in_folder(tmp_path / "out" / name) for name in TEXTS}
+    check(tmp_path, rows)
+
+
+def check(folder: Path, rows: list[Batch]) -> None:
+    """Compare the results of all queries with DuckDB's."""
+    rows = as_read(folder, rows)
+    found = {name: rows_in_folder(folder / "out" / name) for name in TEXTS}
     for name in ("large", "groups", "joined"):
         assert found[name] == expected(TEXTS[name], rows), name
     first = min(result[0] for result in found["added"])  # it began when it was added, whenever that was
     assert found["added"] == from_round(expected(TEXTS["added"], rows), first)
-    last = max(int(path.name.split("-")[1]) for path in (tmp_path / "out" / "removed").glob("batch-*"))
+    last = max(int(path.name.split("-")[1]) for path in (folder / "out" / "removed").glob("batch-*"))
     assert expected(TEXTS["removed"], rows, [Episode(0, last)]) <= found["removed"]
     assert found["removed"] <= expected(TEXTS["removed"], rows, [Episode(0, last + 1)])

@@ -6,7 +6,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from thalweg.spark.session.position import WaitingFile
-from thalweg.spark.session.waiting import MOST_FILES, remove_files, still_needed, written_together
+from thalweg.spark.session.waiting import MOST_FILES, remove_files, some_rows, still_needed, written_together
 
 
 def waiting_file(folder: Path, number: int, stream: str = "A", level: int = 0, **columns: object) -> WaitingFile:
@@ -47,3 +47,22 @@ def test_files_that_are_not_kept_are_removed_with_their_folders(tmp_path: Path) 
     remove_files(str(tmp_path), [first, second], [second])
     assert [path.name for path in (tmp_path / "segments").iterdir()] == ["2"]
     remove_files(str(tmp_path), [first], [second])  # again, after a restart
+
+
+def test_some_rows_are_spread_over_all_files(tmp_path: Path) -> None:
+    files = [waiting_file(tmp_path, number, x=[number, number]) for number in range(10)]
+    newer = waiting_file(tmp_path, 10, x=[10, 10], y=["a", "b"])
+    paths = [str(tmp_path / file.path) for file in (*files, newer)]
+    found = some_rows(paths, ["x", "y", "x"], 7)
+    assert found.column("x").to_pylist() == [0, 1, 3, 4, 6, 7, 9, 10]  # of 22 rows, every third
+    assert some_rows(paths, ["y"], 100).column("y").drop_null().to_pylist() == ["a", "b"]
+    assert some_rows(paths[:2], ["y"], 100).column("y").null_count == 4
+    assert some_rows([], ["x"], 100).num_rows == 0
+
+
+def test_of_very_many_rows_some_groups_are_read(tmp_path: Path) -> None:
+    table = pa.table({"x": range(1000)})
+    parquet.write_table(table, tmp_path / "rows.parquet", row_group_size=10)
+    found = some_rows([str(tmp_path / "rows.parquet")], ["x"], 4).column("x").to_pylist()
+    assert len(found) == 4
+    assert found[-1] > 700

@@ -26,6 +26,7 @@ CATALYST = "org.apache.spark.sql.catalyst"
 ERROR_LOGGER = "SQLQueryContextLogger"  # PySpark's
 SEPARATOR = "\0"  # occurs in no name
 RESULT_ID = re.compile(r"(?<=\))#\d+L?")  # of a call of a Python UDF: another in every call
+NULL_TESTS = frozenset({"IsNull", "IsNotNull", "EqualNullSafe"})  # kinds of expressions that become tests for NULL
 MOST_ANALYSES = 200  # that are remembered
 
 Found = TypeVar("Found")
@@ -43,6 +44,7 @@ class Facts:
     deterministic: bool
     columns: tuple[str, ...] | None = None  # the top-level columns that it reads; None where names cannot tell them
     not_null: tuple[str, ...] = ()  # columns that are not NULL where it is true; told of conditions that may raise
+    tests_null: bool = False  # a part tests for NULL: Spark may evaluate it behind conditions on other columns
     is_truth: bool = True  # False for a text or a bare NULL, of which AND and OR make a truth value, and nothing else
 
     @classmethod
@@ -54,6 +56,7 @@ class Facts:
             cheap=all(member.cheap for member in members),
             deterministic=all(member.deterministic for member in members),
             columns=tuple(dict.fromkeys(chain.from_iterable(columns))) if len(columns) == len(members) else None,
+            tests_null=any(member.tests_null for member in members),
         )
 
 
@@ -94,6 +97,7 @@ class CatalystAnalysis:
             and (self.is_deterministic or self.catalyst.property_of(tree, "deterministic") == "True"),
             columns=columns_in(tree, self.names),
             not_null=() if safe else tuple(dict.fromkeys(_not_null(tree, self.catalyst, self.names))),
+            tests_null=any(node.kind in NULL_TESTS for node in nodes_in(tree)),
         )
 
 
@@ -143,7 +147,8 @@ def facts_of(frame: DataFrame, conditions: Sequence[Column]) -> list[Facts]:
     found = []
     for condition, each in zip(conditions, fields, strict=True):
         simple, stays, is_truth = is_simple_test(frame, condition), not may_be_random(condition), _is_truth(each)
-        found.append(Facts(safe=simple, cheap=simple, deterministic=stays, columns=None, is_truth=is_truth))
+        tests_null = any(test in str(condition).lower() for test in ("null", "<=>"))
+        found.append(Facts(simple, simple, stays, columns=None, tests_null=tests_null, is_truth=is_truth))
     return found
 
 

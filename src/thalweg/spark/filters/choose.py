@@ -59,7 +59,10 @@ def order_by(query: FilterQuery, profile: Profile, before: Sequence[int] = ()) -
 def runs_strictly(query: FilterQuery, order: Sequence[int]) -> bool:
     """Whether only the last predicate may raise: it runs as written, as no later predicate can reject its rows."""
     raising = [number for number, form in enumerate(query.forms) if form.may_raise]
-    return query.on_error == "raise" and raising == [order[-1]]
+    if query.on_error != "raise" or raising != [order[-1]]:
+        return False
+    # A filter of Spark evaluates tests for NULL last, but for those of columns that its other conditions read.
+    return not any(form.tests_null for number, form in enumerate(query.forms) if number != order[-1])
 
 
 def _raising_last(query: FilterQuery, order: tuple[int, ...], profile: Profile) -> tuple[int, ...]:

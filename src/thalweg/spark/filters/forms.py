@@ -89,6 +89,11 @@ class ConditionForm:
         return self.condition.may_raise
 
     @property
+    def tests_null(self) -> bool:
+        """Whether Spark may evaluate it behind the conditions that come after it."""
+        return self.condition.facts.tests_null
+
+    @property
     def sampled_conditions(self) -> tuple[SparkCondition, ...]:
         """The conditions that a sample has to evaluate."""
         return self.condition.parts
@@ -115,6 +120,7 @@ class LookupJoin:
     is_cheap = False
     holds_place = False
     may_raise = False
+    tests_null = False
     sampled_conditions: tuple[SparkCondition, ...] = ()
 
     @property
@@ -142,6 +148,7 @@ class PythonForm:
     is_cheap = False
     holds_place = False
     may_raise = False
+    tests_null = False
 
     @property
     def sampled_conditions(self) -> tuple[SparkCondition, ...]:

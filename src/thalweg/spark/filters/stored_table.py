@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from thalweg.spark.filters.worker.stored_keys import StoredKeys
 from thalweg.spark.folder import StateFolder
+from thalweg.spark.jvm import list_files_again
 from thalweg.tables.keys import KeySet, KeyTableError
 
 if TYPE_CHECKING:
@@ -106,7 +107,9 @@ class StoredTable:
                 )
             new_source = self._source if source is None else source
             check_source(new_source, self._predicate)
+            list_files_again(new_source)
             version = self._read(new_source)
+            self._check_types(version)
             for folder in self._followers.values():
                 folder.write(self.token, version.content[1])
             self._source, self._current = new_source, version
@@ -125,6 +128,22 @@ class StoredTable:
         """Note that the plan of a streaming query holds the table's columns, so that it can follow no refresh."""
         with self._lock:
             self._fixed_plans.append(key)
+
+    def _check_types(self, version: TableVersion) -> None:
+        """Refuse columns of other types than before: a running query would fail, or give rows of another schema."""
+        if self._current is None:
+            return
+        before, after = self._current.table.schema, version.table.schema
+        try:
+            version.keys.check([before.field(name).type for name in self.key_columns])
+        except TypeError as error:
+            raise TypeError(f"predicate {self._predicate!r}: {error}") from None
+        for name in self.brought_columns:
+            if before.field(name).type != after.field(name).type:
+                raise TypeError(
+                    f"predicate {self._predicate!r}: column {name!r} of the stored table was {before.field(name).type} "
+                    f"and is {after.field(name).type}: give it the type that it had, or write a new tw.lookup(...)"
+                )
 
     def _read(self, source: Any) -> TableVersion:  # noqa: ANN401 - as above
         columns = list(dict.fromkeys((*self.key_columns, *self.brought_columns)))

@@ -39,6 +39,7 @@ from thalweg.spark.joins.publish import check_changing, publish_tables
 from thalweg.spark.joins.query import Output, build_query, check_output, choose_casts
 from thalweg.spark.joins.ranges import narrow_windows
 from thalweg.spark.joins.spark_conditions import divide_residuals
+from thalweg.spark.joins.spec import forget_old_reports
 from thalweg.spark.joins.table import ChangingTable
 from thalweg.spark.joins.text import microseconds, parse_select
 from thalweg.spark.worker_python import check_worker_python
@@ -196,5 +197,7 @@ def join(
     )
 
     # The run.
+    if state is not None:
+        forget_old_reports(plan)
     runs.record(JoinRun(key, plan, {each.name: each.changing for each in inputs if each.changing}))
     return lower(plan, inputs, frames, tables)

@@ -67,7 +67,7 @@ def lower(
     shape = choose_shape(plan.query, inputs)
     if not plan.is_streaming:
         return _filtered(plan, _joined_at_once(plan, _packed(plan, frames), tables, shape))
-    with own_workers(inputs[0].frame.sparkSession, plan.key):
+    with own_workers(inputs[0].frame.sparkSession, plan.workers):
         messages = _packed(plan, frames)
         if shape.is_flat:
             return _filtered(plan, shape.named(_joined(messages, JoinSpec(plan, tables, shape.arrow), shape.given())))
@@ -135,7 +135,7 @@ def _filtered(plan: JoinPlan, results: DataFrame) -> DataFrame:
 
 
 @contextmanager
-def own_workers(spark: SparkSession, key: str) -> Iterator[None]:
+def own_workers(spark: SparkSession, name: str) -> Iterator[None]:
     """Functions made within get worker processes of their own, so that the cells these keep are found again.
 
     Spark reuses a worker for any function with the same environment. Functions that pack rows share the workers of the
@@ -145,11 +145,11 @@ def own_workers(spark: SparkSession, key: str) -> Iterator[None]:
         environment = spark.sparkContext.environment
     except Exception:  # noqa: BLE001 - Connect knows no contexts
         environment = {}
-    environment[f"THALWEG_JOIN_{key}"] = "1"
+    environment[f"THALWEG_JOIN_{name}"] = "1"
     try:
         yield
     finally:
-        del environment[f"THALWEG_JOIN_{key}"]
+        del environment[f"THALWEG_JOIN_{name}"]
 
 
 def _batch_joiner(spec: JoinSpec) -> Callable[[tuple[pa.Scalar, ...], pa.Table], pa.Table]:

@@ -53,6 +53,11 @@ class JoinPlan:
         """The query that the plan runs."""
         return self.layout.query
 
+    @property
+    def workers(self) -> str:
+        """The name of its worker processes: the same when the join is started again with the same folder (0179)."""
+        return short_digest([self.layout.text(), self.folder])
+
 
 def check_spark(spark: SparkSession) -> None:
     """Refuse a session in which a stateful operator in Python cannot run."""

@@ -23,6 +23,7 @@ from thalweg.spark.joins.plan import JoinPlan
 
 KNOWLEDGE, REPORT = "knowledge of a join", "report of a join"  # kinds of files
 VERSION = 1
+KEPT_RUNS = 8  # of a join, whose reports stay in a folder that the user has named
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class JoinSpec:
 
     def report(self, name: str, content: Mapping[str, Any]) -> None:
         """Write a report for the driver."""
-        self._write(report_file(self.plan.key, name), REPORT, content)
+        self._write(f"{self.plan.key}-{name}{report_suffix(self.layout)}", REPORT, content)
 
     def save(self, knowledge: Mapping[str, Any]) -> None:
         """Save a cell's knowledge for new cells."""
@@ -82,9 +83,20 @@ class JoinSpec:
             StateFolder(self.plan.folder).write(name, seal(kind, VERSION, json.dumps(content).encode()))
 
 
-def report_file(key: str, name: str) -> str:
-    """The file of a report of a run."""
-    return f"{key}-{name}.json"
+def report_suffix(layout: Layout) -> str:
+    """The end of the names of all reports of a join."""
+    return f".{layout.digest}.json"
+
+
+def forget_old_reports(plan: JoinPlan) -> None:
+    """Remove the reports of all but the latest runs of a join, as each start of a program leaves some in its folder."""
+    folder = StateFolder(plan.folder)
+    with contextlib.suppress(OSError):
+        written: dict[str, Any] = folder.versions()
+        names = sorted((name for name in written if name.endswith(report_suffix(plan.layout))), key=written.__getitem__)
+        keys = dict.fromkeys(name.partition("-")[0] for name in reversed(names))  # the latest run first
+        kept = set(list(keys)[:KEPT_RUNS])
+        folder.delete(name for name in names if name.partition("-")[0] not in kept)
 
 
 def read_reports(url: str, key: str) -> list[dict[str, Any]]:

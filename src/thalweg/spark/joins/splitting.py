@@ -5,8 +5,9 @@ it used and which values are frequent. The ledger, a key of the stateful operato
 layouts the next micro-batch uses, and writes the file: micro-batches come one after the other, so all tasks of the next
 micro-batch see it. An entry says from which micro-batch on it holds; a micro-batch that is repeated uses the same
 entry. The ledger's decisions are part of the checkpoint, the file is not: where it is lost, tasks send their rows to
-all cells, which know from their own state by which layouts the last rows were sent, and pick their own rows. Tasks that
-used an entry other than the ledger's state says fail the micro-batch: results are never silently wrong.
+all cells, which know from their own state by which layouts the last rows were sent, and pick their own rows. The ledger
+writes the file again; as long as it cannot be written, layouts do not change (decision 0181). Tasks that used an entry
+other than the ledger's state says fail the micro-batch: results are never silently wrong.
 """
 
 from __future__ import annotations
@@ -92,12 +93,15 @@ class Splitting:
         StateFolder(self.folder).write(self._file(query), seal(KIND, VERSION, text.encode()))
 
     def check(self, query: str, used: set[LayoutEntry | None], record: SplittingRecord, batch: int) -> ActiveLayouts:
-        """The layouts that all tasks of a micro-batch used; fails if the state expects other layouts."""
-        expected = entry_for(record.entries, batch)
-        if used == {expected}:
-            return expected.layouts if expected else record.statistics.layouts
-        if used == {None} and record.entries[-1].run != self.run:  # the first micro-batch of this run
-            return record.statistics.layouts
+        """The layouts that all tasks of a micro-batch used; fails if the state expects other layouts.
+
+        Tasks without an entry used the layouts of the micro-batch before, which cells know.
+        """
+        expected, known = entry_for(record.entries, batch), record.statistics.layouts
+        if expected and used == {expected}:
+            return expected.layouts
+        if used == {None} or (expected and expected.layouts == known and used == {expected, None}):
+            return known
         raise SavedStateError(
             f"tasks of micro-batch {batch} do not agree with the checkpoint about which keys are split. They read "
             f"{self._file(query)} in {self.folder}: state= must name a folder that the driver and all workers share, "
@@ -133,16 +137,20 @@ class SplittingRecord:
         reports: Sequence[SkewReport],
         watermark: int,
     ) -> SplittingRecord:
-        """The record after a micro-batch; the file for the next micro-batch is written if the layouts change."""
+        """The record after a micro-batch; the file for the next is written if the layouts change or it was lost."""
         layouts = splitting.check(query, used, self, batch)
         statistics = self.statistics.after(layouts, reports, splitting.shares)
         following = statistics.next_layouts(watermark, splitting.shares) if self.may_split else layouts
         last = self.entries[-1]
-        if (last.layouts, last.run) == (following, splitting.run):
-            return SplittingRecord(self.entries, statistics, self.may_split)
+        unchanged = SplittingRecord(self.entries, statistics, self.may_split)
+        if (last.layouts, last.run) == (following, splitting.run) and None not in used:
+            return unchanged
         now = entry_for(self.entries, batch)
         entries = (*((now,) if now else ()), LayoutEntry(batch + 1, splitting.run, following))
-        splitting.write_entries(query, entries)
+        try:
+            splitting.write_entries(query, entries)
+        except OSError:  # a full disk, or a folder that is lost
+            return unchanged
         return SplittingRecord(entries, statistics, self.may_split)
 
     def with_longer_windows(self, growth: int) -> SplittingRecord:

@@ -20,6 +20,7 @@ import pyarrow as pa
 from thalweg.mjoin.pack import pack
 from thalweg.spark.joins.table_versions import SECOND, VersionFiles, number_of
 from thalweg.spark.joins.text import microseconds
+from thalweg.spark.jvm import list_files_again
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -113,8 +114,7 @@ class ChangingTable:
             )
         if frame.isStreaming:
             raise TypeError("tw.table takes a static DataFrame: a stream is an input of tw.join as it is")
-        if hasattr(frame, "_jdf"):  # with Connect, Spark lists files whenever the DataFrame is read
-            frame._jdf.queryExecution().analyzed().refresh()  # noqa: SLF001 - Spark's interface in Python lacks it
+        list_files_again(frame)
         return frame.select("*")  # type: ignore[no-any-return]  # planned anew, with the new list of files
 
 

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from thalweg.charts import PlanScheduler, TupleRates
 from thalweg.spark.filters.conditions import backticked
@@ -40,7 +40,7 @@ from thalweg.spark.session.position import (
 )
 from thalweg.spark.session.program import Program, ProgramQuery
 from thalweg.spark.session.rates import tuple_rates
-from thalweg.spark.session.results import Files, ResultJobs
+from thalweg.spark.session.results import QueryResults, ResultJobs, Results
 from thalweg.spark.session.schedules import plan_of_rounds, round_statistics
 from thalweg.spark.session.sinks import Delivery, Sink
 from thalweg.spark.session.views import RowViews, TableViews
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 LOGGED_BATCHES = 1_000
+COMPUTE = "compute"  # the step of a micro-batch in which the time of queries is their own
 SAMPLING_SHARE = 0.05  # of the time that micro-batches take, which sampling join keys may take
 
 
@@ -65,19 +66,32 @@ class ServedQuery:
     scheduler: PlanScheduler
 
 
+class Service(NamedTuple):
+    """What a query got in a micro-batch."""
+
+    rounds: int  # that ended
+    rows: int  # of results
+    seconds: float = 0.0  # of workers, for the results of this query
+
+
 @dataclass(frozen=True)
 class BatchRecord:
-    """One micro-batch in the service log: the seconds of its steps, and the rounds and rows of each query."""
+    """One micro-batch in the service log: the seconds of its steps, and what each query got."""
 
     number: int
     rows: int
     seconds: Mapping[str, float]
-    served: Mapping[str, tuple[int, int]]  # by token: rounds that ended, and result rows
+    served: Mapping[str, Service]  # by token
     without_time: int = 0  # rows that belong to no round, because their event time is NULL
     wanted_memory: int = 0  # bytes that all queries together would have held
     held_memory: int = 0  # bytes that the largest job held
     lag: float | None = None  # seconds that the latest event time lies behind the clock; None before the first row
     jobs: tuple[tuple[str, ...], ...] = ()  # the tokens of the queries of each job
+
+    @property
+    def shared_seconds(self) -> float:
+        """The time of the steps that all queries share."""
+        return sum(spent for step, spent in self.seconds.items() if step != COMPUTE)
 
 
 @dataclass
@@ -192,12 +206,12 @@ class SessionEngine:
             endings = [ending for ending in endings if ending.query.token not in failed]
             clock.note("plan")
             jobs = jobs_under(self.memory, endings, panes, row_sizes(waiting))
-            files, failed_results = self._results.compute(jobs.endings, views, self._results_folder(number))
-            clock.note("compute")
-        self._count_groups(endings, files)
-        failed |= failed_results | self._deliver(files, number)
+            results, failed_results = self._results.compute(jobs.endings, views, self._results_folder(number))
+            clock.note(COMPUTE)
+        self._count_groups(endings, results)
+        failed |= failed_results | self._deliver(results, number)
         clock.note("deliver")
-        positions = _with_results(positions, files, failed)
+        positions = _with_results(positions, results, failed)
         needed = needed_after(program, positions)
         kept = written_together(still_needed(waiting, needed), needed, self.folder.url, number)
         self._keep_late(batch.sparkSession, intake.late, number)
@@ -212,7 +226,7 @@ class SessionEngine:
             self._predicates[column] = self._predicates.get(column, PredicateCounts()).decayed() + counts
         self._arrived = (intake.panes, row_sizes(waiting))
         self._credit = min(self._credit + SAMPLING_SHARE * sum(clock.seconds.values()), 0.0)
-        self._note(number, intake, clock, jobs, files)
+        self._note(number, intake, clock, jobs, results)
 
     def _join_selectivities(self, program: Program, views: RowViews) -> Mapping[str, Mapping[str, float]]:
         """The join selectivities of the queries whose plan depends on them, as often as it takes little time."""
@@ -222,7 +236,7 @@ class SessionEngine:
         start = time.perf_counter()
         found: Mapping[str, Mapping[str, float]] = {}
         try:
-            found = sample_keys(views, views.count, joins)
+            found = sample_keys(views, joins)
         except Exception as error:  # noqa: BLE001 - a key that raises will do so again, in its query's results
             refuse_interruption(error)
         self._credit -= time.perf_counter() - start
@@ -259,20 +273,21 @@ class SessionEngine:
             positions[query.token] = position
         return endings, positions
 
-    def _count_groups(self, endings: Sequence[Ending], files: Files) -> None:
+    def _count_groups(self, endings: Sequence[Ending], results: Results) -> None:
         """Note how many groups a round of each aggregated query has: plans are costed with it."""
         for ending in endings:
             query = ending.query
-            if query.query.is_aggregated and query.token in files:
-                rows = sum(rows for _, rows in files[query.token])
-                self._groups[query.token] = max(rows / len(ending.rounds), 1.0)
+            if query.query.is_aggregated and query.token in results:
+                self._groups[query.token] = max(results[query.token].rows / len(ending.rounds), 1.0)
 
-    def _deliver(self, files: Files, number: int) -> dict[str, str]:
+    def _deliver(self, results: Results, number: int) -> dict[str, str]:
         """Give each sink its files; returns why sinks failed."""
         failed = {}
-        for token, listed in files.items():
+        for token, own in results.items():
+            if not own.files:
+                continue
             query = self.served[token]
-            names = tuple(file for file, _ in listed)
+            names = tuple(file for file, _ in own.files)
             try:
                 query.sink.deliver(Delivery(self._spark, number, names, query.schema, self._is_first))
             except Exception as error:
@@ -294,12 +309,13 @@ class SessionEngine:
     def _results_folder(self, number: int) -> str:
         return f"{self.folder.url}/results/{number}"
 
-    def _note(self, number: int, intake: Intake, clock: _Clock, jobs: Jobs, files: Files) -> None:
-        served: dict[str, tuple[int, int]] = {}
+    def _note(self, number: int, intake: Intake, clock: _Clock, jobs: Jobs, results: Results) -> None:
+        served: dict[str, Service] = {}
         for ending in (ending for job in jobs.endings for ending in job):
             token = ending.query.token
-            rounds = served.get(token, (0, 0))[0] + len(ending.rounds)
-            served[token] = (rounds, sum(count for _, count in files.get(token, ())))
+            own = results.get(token, QueryResults())
+            rounds = served[token].rounds if token in served else 0
+            served[token] = Service(rounds + len(ending.rounds), own.rows, own.seconds)
         self.log.append(
             BatchRecord(
                 number,
@@ -316,13 +332,13 @@ class SessionEngine:
 
 
 def _with_results(
-    positions: Mapping[str, QueryPosition], files: Files, failed: Mapping[str, str]
+    positions: Mapping[str, QueryPosition], results: Results, failed: Mapping[str, str]
 ) -> dict[str, QueryPosition]:
     """The positions with the rows that were delivered, and with the reasons of queries that failed."""
     return {
         token: replace(
             position,
-            rows=position.rows + (0 if token in failed else sum(count for _, count in files.get(token, ()))),
+            rows=position.rows + (results[token].rows if token in results and token not in failed else 0),
             failed=failed.get(token, position.failed),
         )
         for token, position in positions.items()

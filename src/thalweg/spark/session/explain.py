@@ -90,6 +90,7 @@ def _describe_query(query: StandingQuery, engine: SessionEngine | None) -> dict[
         "rounds": position.rounds if position else 0,
         "rows": position.rows if position else 0,
         "late_rows": position.late if position else 0,
+        "seconds": _own_seconds(token, engine),
         "decisions": counts.decisions if counts else 0,
         "moves": counts.moves if counts else 0,
         "switches": counts.switches if counts else 0,
@@ -100,6 +101,12 @@ def _describe_query(query: StandingQuery, engine: SessionEngine | None) -> dict[
         "charts": _describe_charts(served.scheduler) if served is not None else [],
         "switched": _describe_switches(served.scheduler) if served is not None else [],
     }
+
+
+def _own_seconds(token: str, engine: SessionEngine | None) -> float:
+    """The seconds of workers for the results of a query, in the micro-batches that are remembered."""
+    log = list(engine.log) if engine is not None else []
+    return sum(record.served[token].seconds for record in log if token in record.served)
 
 
 def _describe_charts(scheduler: PlanScheduler) -> list[dict[str, Any]]:
@@ -168,6 +175,7 @@ def session_text(about: dict[str, Any]) -> str:
             f"{query['name']}: {query['status']}",
             f"  {query['text'].strip()}",
             f"  {query['rounds']:,} rounds, {query['rows']:,} result rows, {query['late_rows']:,} late rows",
+            f"  {query['seconds']:.2f} seconds of its own",
             f"  {query['moves']} moves, {query['switches']} switches{fidelity}",
             f"  one of {query['plans']} plans, of which Spark runs {query['plans_that_differ_in_spark']} differently:",
             *(f"    {line}" for line in query["plan"].splitlines()),

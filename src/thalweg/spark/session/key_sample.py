@@ -1,4 +1,8 @@
-"""How selective the joins of queries are: by histograms of the keys of some rows, in one small job for all queries."""
+"""How selective the joins of queries are: by histograms of the keys of some rows.
+
+Keys that are columns are read by the driver, from the files in which rows wait. Keys that Spark has to compute, or to
+cast before it compares them, come from one small job for all queries.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,8 @@ from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.session.lower import holds
 from thalweg.spark.session.sources import SharedStream, StaticTable
 from thalweg.spark.session.views import RowViews
+from thalweg.spark.session.waiting import some_rows
+from thalweg.tables.codes import codes
 
 if TYPE_CHECKING:
     from thalweg.spark.session.program import ProgramQuery
@@ -43,6 +49,28 @@ class JoinKeys:
     def are_needed(self) -> bool:
         """Whether the query has plans that Spark runs differently, so that selectivities decide."""
         return len({runs_alike(plan) for plan in self.query.space.candidates}) > 1
+
+    @cached_property
+    def are_columns(self) -> bool:
+        """Whether all keys are columns, and both sides of each equality have the same type."""
+        columns = [column for side in self.sides.values() for column in side.columns]
+        names = {f"{backticked(alias)}.{backticked(name)}" for alias, name in columns}
+        return self.query.has_keys_of_one_type and self.sides.keys() <= names
+
+    def read(self, views: RowViews) -> dict[str, KeyHistogram]:
+        """The histogram of each side that reads a stream, by columns in files."""
+        found = {}
+        for sql, side in self.sides.items():
+            ((alias, name),) = side.columns
+            read = self._sources[alias]
+            if read.is_stream:
+                key = self._streams[read.source].stored_name(name)
+                conditions = self.query.conjunctions[alias].columns
+                rows = some_rows(views.files_of(read.source), [key, *conditions], SAMPLED_ROWS)
+                for condition in conditions:
+                    rows = rows.filter(rows.column(condition).cast(pa.bool_()))
+                found[sql] = _histogram_of_values(rows.column(key))
+        return found
 
     def texts(self, rows: Mapping[str, str]) -> dict[str, str]:
         """For each side of an equality that reads a stream, a query for the keys of the rows that join.
@@ -81,7 +109,10 @@ class JoinKeys:
             if not self._sources[alias].is_stream:
                 frame = self._tables[self._sources[alias].source].frame.alias(alias).limit(TABLE_ROWS)
                 key = f.expr(sql)
-                found[sql] = _histogram(frame.select(f.when(key.isNotNull(), f.xxhash64(key))).toArrow().column(0))
+                if self.are_columns:
+                    found[sql] = _histogram_of_values(frame.select(key).toArrow().column(0))
+                else:
+                    found[sql] = _histogram(frame.select(f.when(key.isNotNull(), f.xxhash64(key))).toArrow().column(0))
         return found
 
     def selectivities(self, histograms: Mapping[str, KeyHistogram]) -> dict[str, float]:
@@ -94,21 +125,34 @@ class JoinKeys:
         }
 
 
-def sample_keys(views: RowViews, count: int, joins: Sequence[JoinKeys]) -> dict[str, dict[str, float]]:
-    """The join selectivities of some queries, by token, from a sample of the `count` rows that wait."""
+def sample_keys(views: RowViews, joins: Sequence[JoinKeys]) -> dict[str, dict[str, float]]:
+    """The join selectivities of some queries, by token, from a sample of the rows that wait."""
+    histograms = {join.query.token: join.read(views) for join in joins if join.are_columns}
+    computed = [join for join in joins if not join.are_columns]
+    if computed:
+        histograms |= _computed(views, computed)
+    return {join.query.token: join.selectivities(histograms[join.query.token]) for join in joins}
+
+
+def _computed(views: RowViews, joins: Sequence[JoinKeys]) -> dict[str, dict[str, KeyHistogram]]:
+    """The histograms of the sides of some queries, by token, by a job of Spark."""
     sides = [(join.query.token, sql, text) for join in joins for sql, text in join.texts(views.rows).items()]
-    share = f" AND rand(1) < {SAMPLED_ROWS / count}" if count > SAMPLED_ROWS else ""
+    share = f" AND rand(1) < {SAMPLED_ROWS / views.count}" if views.count > SAMPLED_ROWS else ""
     texts = [
         f"SELECT {number} AS side, xxhash64(key) AS code FROM ({text}) AS keys WHERE key IS NOT NULL{share}"
         for number, (_, _, text) in enumerate(sides)
     ]
     table = views.spark.sql(" UNION ALL ".join(texts)).toArrow()
-    numbers, codes = table.column(0).to_numpy(), table.column(1).to_numpy()
+    numbers, found = table.column(0).to_numpy(), table.column(1).to_numpy()
     histograms: dict[str, dict[str, KeyHistogram]] = {join.query.token: {} for join in joins}
     for number, (token, sql, _) in enumerate(sides):
-        histograms[token][sql] = KeyHistogram.of(codes[numbers == number])
-    return {join.query.token: join.selectivities(histograms[join.query.token]) for join in joins}
+        histograms[token][sql] = KeyHistogram.of(found[numbers == number])
+    return histograms
 
 
-def _histogram(codes: pa.ChunkedArray) -> KeyHistogram:
-    return KeyHistogram.of(codes.drop_null().to_numpy().astype(np.int64))
+def _histogram(hashed: pa.ChunkedArray) -> KeyHistogram:
+    return KeyHistogram.of(hashed.drop_null().to_numpy().astype(np.int64))
+
+
+def _histogram_of_values(keys: pa.ChunkedArray) -> KeyHistogram:
+    return KeyHistogram.of(codes(keys.drop_null().combine_chunks()))

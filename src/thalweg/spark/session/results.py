@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from thalweg.spark.folder import make_private_folder
@@ -14,7 +15,26 @@ from thalweg.spark.session.lower import Catalog
 from thalweg.spark.session.no_rows import ResultOfNoRows
 from thalweg.spark.session.views import RowViews, TableViews
 
-Files = Mapping[str, Sequence[tuple[str, int]]]  # by token: a file and its rows
+
+@dataclass
+class QueryResults:
+    """The results of a query in a micro-batch."""
+
+    files: list[tuple[str, int]] = field(default_factory=list)  # with the rows of each
+    seconds: float = 0.0  # of workers, of its own
+
+    @property
+    def rows(self) -> int:
+        """All result rows."""
+        return sum(rows for _, rows in self.files)
+
+    def add(self, other: QueryResults) -> None:
+        """Add the results of another job."""
+        self.files += other.files
+        self.seconds += other.seconds
+
+
+Results = dict[str, QueryResults]  # by token
 
 
 class ResultJobs:
@@ -25,9 +45,9 @@ class ResultJobs:
         self._tables = tables
         self._of_no_rows: dict[str, ResultOfNoRows] = {}  # by token
 
-    def compute(self, jobs: Sequence[Sequence[Ending]], views: RowViews, folder: str) -> tuple[Files, dict[str, str]]:
-        """Write the results of all queries whose rounds end, job by job; returns files, and why queries failed."""
-        files: dict[str, list[tuple[str, int]]] = {}
+    def compute(self, jobs: Sequence[Sequence[Ending]], views: RowViews, folder: str) -> tuple[Results, dict[str, str]]:
+        """Write the results of all queries whose rounds end, job by job; returns them, and why queries failed."""
+        results: Results = {}
         failed: dict[str, str] = {}
         if jobs:
             shutil.rmtree(folder, ignore_errors=True)  # of a try that did not end
@@ -36,11 +56,11 @@ class ResultJobs:
             endings = [ending for ending in job if ending.query.token not in failed]
             found, own_failed = self._compute_job(endings, views, folder)
             failed |= own_failed
-            for token, listed in found.items():
-                files.setdefault(token, []).extend(listed)
-        return {token: listed for token, listed in files.items() if token not in failed}, failed
+            for token, own in found.items():
+                results.setdefault(token, QueryResults()).add(own)
+        return {token: own for token, own in results.items() if token not in failed}, failed
 
-    def _compute_job(self, endings: Sequence[Ending], views: RowViews, folder: str) -> tuple[Files, dict[str, str]]:
+    def _compute_job(self, endings: Sequence[Ending], views: RowViews, folder: str) -> tuple[Results, dict[str, str]]:
         """If the job fails, each query runs alone, so that its error is its own and the others go on."""
         if not endings:
             return {}, {}
@@ -50,28 +70,29 @@ class ResultJobs:
             refuse_interruption(error)
             if len(endings) == 1:
                 return {}, {endings[0].query.token: reason(error)}
-        files: dict[str, Sequence[tuple[str, int]]] = {}
+        results: Results = {}
         failed: dict[str, str] = {}
         for ending in endings:
             found, own_failed = self._compute_job([ending], views, folder)
             failed |= own_failed
-            files |= found
-        return files, failed
+            results |= found
+        return results, failed
 
-    def _written(self, branches: Sequence[Sequence[Ending]], views: RowViews, folder: str) -> Files:
-        """The files of each query with their rows."""
+    def _written(self, branches: Sequence[Sequence[Ending]], views: RowViews, folder: str) -> Results:
+        """The results of each query."""
         frame = written_files(branches, views, self._catalog, folder, in_one_task=views.in_one_task)
-        found: dict[str, list[tuple[str, int]]] = {}
+        found: Results = {}
         rounds: dict[str, set[int]] = {}
-        for token, file, rows, numbers in frame.collect():
+        for token, file, rows, numbers, seconds in frame.collect():
             rounds.setdefault(token, set()).update(numbers)
-            if file is not None:
-                found.setdefault(token, []).append((f"{folder}/{file}", rows))
+            files = [(f"{folder}/{file}", rows)] if file is not None else []
+            found.setdefault(token, QueryResults()).add(QueryResults(files, seconds))
         for ending in (ending for branch in branches for ending in branch):
             query = ending.query
             missing = set(ending.rounds) - rounds.get(query.token, set())
             if query.has_result_of_no_rows and missing:
                 if query.token not in self._of_no_rows:
                     self._of_no_rows[query.token] = ResultOfNoRows(query, views.spark, self._tables, self._catalog)
-                found.setdefault(query.token, []).extend(self._of_no_rows[query.token].write(missing, folder))
+                files = self._of_no_rows[query.token].write(missing, folder)
+                found.setdefault(query.token, QueryResults()).add(QueryResults(files))
         return found

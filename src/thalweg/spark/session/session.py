@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 DELAY = "0 seconds"
 LOG = "query string, round bigint, plan string, is_move boolean, is_switch boolean, is_hit boolean"
+SERVICE_LOG = (
+    "batch bigint, query string, rounds bigint, rows bigint, seconds double, shared_rows bigint, shared_seconds double"
+)
 
 
 class Session:
@@ -229,6 +232,22 @@ class Session:
             for record in engine.served[query.compiled.token].scheduler.log
         ]
         return self.spark.createDataFrame(records, LOG)
+
+    def service_log(self) -> DataFrame:
+        """What each query got in each of the last micro-batches: rounds, result rows, seconds, and what is shared.
+
+        Seconds of its own are those in which workers computed and wrote results of the query. Queries whose rows came
+        together share them evenly. All queries share the rows that came, and the seconds of the other steps.
+        """
+        engine = self.engine
+        names = {query.compiled.token: query.name for query in self.queries}
+        records = [
+            (record.number, names[token], *service, record.rows, record.shared_seconds)
+            for record in (list(engine.log) if engine is not None else [])
+            for token, service in record.served.items()
+            if token in names
+        ]
+        return self.spark.createDataFrame(records, SERVICE_LOG)
 
     def await_termination(self, timeout: float | None = None) -> bool | None:
         """Wait until the session ends, as Spark's ``awaitTermination`` does."""

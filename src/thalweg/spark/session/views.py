@@ -120,6 +120,10 @@ class RowViews(Views):
         """Whether there are so few rows that each query runs in one task."""
         return self.count <= ROWS_OF_ONE_TASK
 
+    def files_of(self, stream: str) -> list[str]:
+        """The paths of the files with a stream's rows."""
+        return [f"{self._folder}/{file.path}" for file in self._files if file.stream == stream]
+
     @cached_property
     def rows(self) -> dict[str, str]:
         """The view of each stream's rows."""
@@ -127,7 +131,7 @@ class RowViews(Views):
         for stream in self._streams:
             if self._program.readers(stream.name):
                 schema = stored_schema(self._program, stream)
-                paths = [f"{self._folder}/{file.path}" for file in self._files if file.stream == stream.name]
+                paths = self.files_of(stream.name)
                 frame = (
                     self.spark.read.schema(schema).parquet(*paths) if paths else self.spark.createDataFrame([], schema)
                 )

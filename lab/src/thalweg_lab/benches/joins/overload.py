@@ -91,6 +91,8 @@ def measure(
 ) -> list[Result]:
     """Memory and totals of a join that is overrun."""
     import thalweg as tw
+    from thalweg.spark import runs
+    from thalweg.spark.joins.explain import JoinRun
 
     answers: dict[int, tuple[int, int]] = {}
 
@@ -104,10 +106,11 @@ def measure(
         feed.next()
         frames = {name: stream_of(spark, f"{folder}/{name}") for name in STREAMS}
         joined = thalweg_join(spark, frames, feed.workload())
-        key = tw.explain(joined).to_dict()["joins"][0]["key"]
+        (run,) = runs.find([tw.explain(joined).to_dict()["joins"][0]["key"]])
+        assert isinstance(run, JoinRun)  # noqa: S101 - for the type checker
         query = joined.writeStream.foreachBatch(take).option("checkpointLocation", f"{folder}/checkpoint").start()
         try:
-            found = _overrun(query, feed, key, seconds, calm, tick)
+            found = _overrun(query, feed, run.plan.workers, seconds, calm, tick)
             found.windows = tw.explain(joined).to_dict()["joins"][0]["memory_bytes"]
         finally:
             query.stop()
@@ -116,12 +119,12 @@ def measure(
     return _judged(found, rows, driven, tuple(sum(answer[place] for answer in answers.values()) for place in range(2)))
 
 
-def _overrun(query: StreamingQuery, feed: Feed, key: str, seconds: float, calm: int, tick: Tick) -> Overrun:
+def _overrun(query: StreamingQuery, feed: Feed, workers: str, seconds: float, calm: int, tick: Tick) -> Overrun:
     """Write files slowly, then too fast, and then wait until all are joined."""
     found = Overrun()
 
     def caught_up() -> bool:
-        found.peak = max(found.peak, _peak_bytes(key))
+        found.peak = max(found.peak, _peak_bytes(workers))
         tick(_taken(query), 2 * max(feed.files, calm))
         return _taken(query) == feed.files
 
@@ -197,12 +200,12 @@ def _rocks(spark: SparkSession) -> Iterator[None]:
         spark.conf.set(PROVIDER, before)
 
 
-def _peak_bytes(key: str) -> int:
+def _peak_bytes(workers: str) -> int:
     """The most memory that a present worker of a join has had; 0 where the system does not tell."""
     peak = 0
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if f"THALWEG_JOIN_{key}".encode() in (process / "environ").read_bytes():
+            if f"THALWEG_JOIN_{workers}".encode() in (process / "environ").read_bytes():
                 status = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
                 peak = max(peak, int(status["VmHWM"].split()[0]) << 10)
         except OSError:  # it has ended, or is another user's

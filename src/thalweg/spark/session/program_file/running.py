@@ -83,12 +83,13 @@ class BatchPrinter:
 def batch_line(record: BatchRecord, names: Mapping[str, str]) -> str:
     """One micro-batch for people to read; `names` has the queries by their tokens.
 
-    >>> batch_line(BatchRecord(3, 12_000, {"count": 0.2, "compute": 1.0}, {"t": (2, 40)}), {"t": "web"})
+    >>> from thalweg.spark.session.engine import Service
+    >>> batch_line(BatchRecord(3, 12_000, {"count": 0.2, "compute": 1.0}, {"t": Service(2, 40)}), {"t": "web"})
     'micro-batch 3: 12,000 rows in 1.2 s; web: 2 rounds, 40 results'
     """
     served = [
-        f"{names.get(token, token)}: {rounds:,} rounds, {rows:,} results"
-        for token, (rounds, rows) in record.served.items()
+        f"{names.get(token, token)}: {service.rounds:,} rounds, {service.rows:,} results"
+        for token, service in record.served.items()
     ]
     first = f"micro-batch {record.number}: {record.rows:,} rows in {sum(record.seconds.values()):.1f} s"
     return "; ".join([first, *(served or ["no round has ended"])])

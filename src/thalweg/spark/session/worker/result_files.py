@@ -5,9 +5,10 @@ A file counts only once the driver has been told of it: what a task wrote that f
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +18,8 @@ from thalweg.spark.session.worker.grouped_file import GroupedFile
 ROUND_COLUMNS = ("round_start", "round_end")
 MICROSECONDS = pa.timestamp("us", tz="UTC")
 ROWS_A_GROUP = 20_000  # of a file: a worker holds up to as many rows of each query
-WRITTEN = "query string, file string, rows bigint, rounds array<bigint>"  # what the driver is told
+# What the driver is told: a line for each query whose branch had rows.
+WRITTEN = "query string, file string, rows bigint, rounds array<bigint>, seconds double"
 
 
 @dataclass(frozen=True)
@@ -41,38 +43,66 @@ class ResultFiles:
     queries: tuple[QueryFile, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write all rows, and tell which files were written."""
-        names = {query.token: f"{query.token}-{uuid.uuid4().hex}.parquet" for query in self.queries}
-        files = {token: GroupedFile(f"{self.folder}/{name}", "zstd", ROWS_A_GROUP) for token, name in names.items()}
-        rounds: dict[str, set[int]] = {}
+        """Write all rows, and tell which files were written, and how long each query took.
+
+        The time until a batch comes is the time in which Spark computes it. Queries whose rows come in the same batch
+        share it.
+        """
+        written: dict[str, _Written] = {}
         try:
-            for numbers, branch, query in self._branches(batches):
-                if query.tells_rounds:
-                    rounds.setdefault(query.token, set()).update(pc.unique(numbers).to_pylist())
-                files[query.token].add(_taken(numbers, branch, query))
+            began = time.perf_counter()
+            for batch in batches:
+                parts = list(self._parts(batch))
+                waited, began = time.perf_counter() - began, time.perf_counter()
+                for numbers, columns, query in parts:
+                    own = written.setdefault(query.token, _Written.into(self.folder, query))
+                    own.add(numbers, columns)
+                    now = time.perf_counter()
+                    own.seconds += waited / len(parts) + now - began
+                    began = now
         finally:
-            for file in files.values():
-                file.close()
-        tokens = [token for token, file in files.items() if file.rows or token in rounds]
+            for each in written.values():
+                each.file.close()
         yield pa.RecordBatch.from_pydict(
             {
-                "query": pa.array(tokens, pa.string()),
-                "file": pa.array([names[token] if files[token].rows else None for token in tokens], pa.string()),
-                "rows": pa.array([files[token].rows for token in tokens], pa.int64()),
-                "rounds": pa.array([sorted(rounds.get(token, ())) for token in tokens], pa.list_(pa.int64())),
+                "query": pa.array(written, pa.string()),
+                "file": pa.array([each.name if each.file.rows else None for each in written.values()], pa.string()),
+                "rows": pa.array([each.file.rows for each in written.values()], pa.int64()),
+                "rounds": pa.array([sorted(each.rounds) for each in written.values()], pa.list_(pa.int64())),
+                "seconds": pa.array([each.seconds for each in written.values()], pa.float64()),
             }
         )
 
-    def _branches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Array, list[pa.Array], QueryFile]]:
-        """Each query with the rows of its branch, batch by batch: the numbers of rounds, and the branch's columns."""
-        for batch in batches:
-            branches = pc.unique(batch.column(1)).to_pylist()
-            for branch in branches:
-                own = batch.select([0, 2 + branch])
-                if len(branches) > 1:
-                    own = own.filter(pc.equal(batch.column(1), branch))
-                columns = own.column(1).flatten()
-                yield from ((own.column(0), columns, query) for query in self.queries if query.branch == branch)
+    def _parts(self, batch: pa.RecordBatch) -> Iterator[tuple[pa.Array, list[pa.Array], QueryFile]]:
+        """Each query with the rows of its branch in a batch: the numbers of rounds, and the branch's columns."""
+        branches = pc.unique(batch.column(1)).to_pylist()
+        for branch in branches:
+            own = batch.select([0, 2 + branch])
+            if len(branches) > 1:
+                own = own.filter(pc.equal(batch.column(1), branch))
+            columns = own.column(1).flatten()
+            yield from ((own.column(0), columns, query) for query in self.queries if query.branch == branch)
+
+
+@dataclass
+class _Written:
+    """What was written of a query's results."""
+
+    query: QueryFile
+    name: str
+    file: GroupedFile
+    rounds: set[int] = field(default_factory=set)  # that have rows, kept or not
+    seconds: float = 0.0
+
+    @classmethod
+    def into(cls, folder: str, query: QueryFile) -> _Written:
+        name = f"{query.token}-{uuid.uuid4().hex}.parquet"
+        return cls(query, name, GroupedFile(f"{folder}/{name}", "zstd", ROWS_A_GROUP))
+
+    def add(self, numbers: pa.Array, columns: list[pa.Array]) -> None:
+        if self.query.tells_rounds:
+            self.rounds.update(pc.unique(numbers).to_pylist())
+        self.file.add(_taken(numbers, columns, self.query))
 
 
 def _taken(numbers: pa.Array, columns: list[pa.Array], query: QueryFile) -> pa.Table:
