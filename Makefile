@@ -119,7 +119,7 @@ fuzz: setup ## Give hostile inputs to everything that reads any: COUNT=10000 for
 .PHONY: chaos
 chaos: setup java ## Kill and break things at random points, for SECONDS=600 or so, from SEED=0 on, in chains of KILLS=6
 	@THALWEG_CHAOS_SECONDS=$(SECONDS) THALWEG_CHAOS_SEED=$(SEED) THALWEG_CHAOS_KILLS=$(KILLS) \
-		$(BIN)/python -m pytest -m chaos tests/chaos $(PYTEST_ARGS)
+		$(BIN)/python -m pytest -m chaos tests/chaos tests/spark/test_cluster.py $(PYTEST_ARGS)
 
 .PHONY: chaos-long
 chaos-long: setup java ## Kill a hundred times in each way, which takes hours, from SEED=0 on; times go to build/chaos.jsonl

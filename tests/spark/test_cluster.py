@@ -55,6 +55,7 @@ def start(program: str, master: str, folder: Path, environment: dict[str, str]) 
         return subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
 
 
+@pytest.mark.chaos
 def test_a_session_whose_worker_is_killed_and_another_comes(
     tmp_path: Path, environment: dict[str, str], workers: Cluster
 ) -> None:
@@ -70,6 +71,7 @@ def test_a_session_whose_worker_is_killed_and_another_comes(
         assert rows_in_folder(tmp_path / "out" / name) == expected(sessions.TEXTS[name], read), name
 
 
+@pytest.mark.chaos
 def test_a_join_whose_executors_come_and_leave(tmp_path: Path, environment: dict[str, str]) -> None:
     """Dynamic allocation gives executors and takes them; a worker is decommissioned, and another comes."""
     (tmp_path / "conf").mkdir()
@@ -87,6 +89,7 @@ def test_a_join_whose_executors_come_and_leave(tmp_path: Path, environment: dict
     joins.check(tmp_path)
 
 
+@pytest.mark.chaos
 def test_shared_state_in_a_folder_that_is_slow_and_then_lost(tmp_path: Path, environment: dict[str, str]) -> None:
     """Neither changes results nor ends a query, and a micro-batch looks at the folder a few times only."""
     environment["PYTHONPATH"] = os.pathsep.join([str(DAEMONS), *filter(None, sys.path)])
