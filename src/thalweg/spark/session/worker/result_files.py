@@ -55,7 +55,9 @@ class ResultFiles:
                 parts = list(self._parts(batch))
                 waited, began = time.perf_counter() - began, time.perf_counter()
                 for numbers, columns, query in parts:
-                    own = written.setdefault(query.token, _Written.into(self.folder, query))
+                    if query.token not in written:
+                        written[query.token] = _Written.into(self.folder, query)
+                    own = written[query.token]
                     own.add(numbers, columns)
                     now = time.perf_counter()
                     own.seconds += waited / len(parts) + now - began
