@@ -5,6 +5,7 @@ Every question to the JVM takes a tenth of a millisecond, and py4j asks one for 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -20,26 +21,24 @@ _found: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()  # by py4j'
 
 def java_class(jvm: Any, name: str) -> Any:  # noqa: ANN401 - py4j's view of the JVM, and a class of it
     """A class, or an object of py4j that cannot be called if there is no such class."""
-    known = _found.setdefault(jvm, {})
-    if name not in known:
-        known[name] = getattr(jvm, name)
-    return known[name]
+    return _once(jvm, name, lambda: getattr(jvm, name))
 
 
 def java_method(jvm: Any, class_name: str, name: str) -> Any:  # noqa: ANN401 - as above, and a static method
     """A static method of a class."""
-    known, full_name = _found.setdefault(jvm, {}), f"{class_name}.{name}"
-    if full_name not in known:
-        known[full_name] = getattr(java_class(jvm, class_name), name)
-    return known[full_name]
+    return _once(jvm, f"{class_name}.{name}", lambda: getattr(java_class(jvm, class_name), name))
 
 
-def java_value(jvm: Any, class_name: str, name: str) -> Any:  # noqa: ANN401 - as above, and a constant
-    """A constant that a static method of a class without arguments gives."""
-    known, full_name = _found.setdefault(jvm, {}), f"{class_name}.{name}()"
-    if full_name not in known:
-        known[full_name] = java_method(jvm, class_name, name)()
-    return known[full_name]
+def java_value(jvm: Any, class_name: str, name: str, *arguments: Any) -> Any:  # noqa: ANN401 - as above, and a constant
+    """A constant that a static method of a class gives; its arguments, if any, never change."""
+    return _once(jvm, f"{class_name}.{name}()", lambda: java_method(jvm, class_name, name)(*arguments))
+
+
+def _once(jvm: Any, name: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - as above
+    known = _found.setdefault(jvm, {})
+    if name not in known:
+        known[name] = make()
+    return known[name]
 
 
 def keep_names_of_udfs(jvm: Any) -> None:  # noqa: ANN401 - as above
@@ -52,6 +51,30 @@ def keep_names_of_udfs(jvm: Any) -> None:  # noqa: ANN401 - as above
             if isinstance(found, JavaClass):  # else this version of Spark has it elsewhere
                 vars(found).update({method: getattr(found, method) for method in methods})
                 vars(jvm)[name] = found
+
+
+def python_function(context: Any, function: Any, return_type: Any) -> Any:  # noqa: ANN401 - a Spark context, a callable, a type
+    """A Python function as Spark's UDFs hold it. PySpark's own way asks the JVM six times, this way asks once."""
+    from pyspark import cloudpickle
+    from pyspark.sql.udf import _wrap_function  # PySpark's own, for its own UDFs
+
+    jvm = context._jvm  # noqa: SLF001 - no public way
+    command = cloudpickle.dumps((function, return_type))  # type: ignore[no-untyped-call]
+    broadcasts = context._pickled_broadcast_vars  # noqa: SLF001 - the broadcast variables that PySpark met while it pickled
+    threshold = java_value(jvm, "org.apache.spark.api.python.PythonUtils", "getBroadcastThreshold", context._jsc)  # noqa: SLF001 - no public way
+    if list(broadcasts) or len(command) > threshold:
+        broadcasts.clear()
+        return _wrap_function(context, function, return_type)
+    environment, includes = dict(context.environment), list(context._python_includes)  # noqa: SLF001 - no public way
+    return java_class(jvm, "org.apache.spark.api.python.SimplePythonFunction")(
+        bytearray(command),
+        _once(jvm, f"environment {environment}", lambda: java_class(jvm, "java.util.HashMap")(environment)),
+        _once(jvm, f"includes {includes}", lambda: java_class(jvm, "java.util.ArrayList")(includes)),
+        context.pythonExec,
+        context.pythonVer,
+        _once(jvm, "no broadcasts", java_class(jvm, "java.util.ArrayList")),
+        context._javaAccumulator,  # noqa: SLF001 - no public way
+    )
 
 
 def list_files_again(frame: Any) -> None:  # noqa: ANN401 - a DataFrame of either kind of session

@@ -15,7 +15,7 @@ from thalweg.spark.filters.frames import once_a_frame
 from thalweg.spark.filters.harmless import Node, Prover
 from thalweg.spark.filters.operators import all_of
 from thalweg.spark.filters.trees import columns_in, is_cheap, nodes_in, numbers_in, runs_python, tree_of
-from thalweg.spark.jvm import java_class, java_method
+from thalweg.spark.jvm import java_class, java_method, python_function
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -208,12 +208,11 @@ def refiltered_in_python(
     analysis: CatalystAnalysis,
     frame: Any,  # noqa: ANN401 - a classic DataFrame
     question: Hashable,
-    make_udf: Callable[[], Any],
+    make_function: Callable[[], Any],
     lowered: Callable[[], DataFrame],
 ) -> DataFrame:
     """The same where a Python UDF follows the conditions: another function takes its place with the same arguments."""
     from py4j.protocol import Py4JError
-    from pyspark.sql.udf import _wrap_function  # PySpark's own, for its own UDFs
 
     made: list[DataFrame] = []
 
@@ -227,14 +226,14 @@ def refiltered_in_python(
         found = analysis.once(("filter with UDF", question), remembered)
         if made or found is None:
             return made[0] if made else lowered()
-        udf = make_udf()
+        function = make_function()
         last = java_class(jvm, f"{CATALYST}.expressions.PythonUDF")(
-            udf.func.__name__,
-            _wrap_function(context, udf.func, udf.returnType),
-            found.kind,
+            function.name,
+            python_function(context, function, function.return_type),
+            found.return_type,
             found.arguments,
-            udf.evalType,
-            udf.deterministic,
+            found.calling_convention,
+            found.deterministic,
             java_method(jvm, f"{CATALYST}.expressions.NamedExpression", "newExprId")(),
         )
         first = found.conditions
@@ -248,8 +247,10 @@ class _FilterWithUdf:
     """The parts of an analysed filter that ends with a Python UDF; all are objects of the JVM."""
 
     conditions: Any  # before the UDF; None if there are none
-    kind: Any  # the type of the UDF
     arguments: Any  # of the UDF
+    return_type: Any  # of the UDF
+    calling_convention: int  # of the UDF: PySpark's number for how Spark calls it
+    deterministic: bool
 
     @classmethod
     def of(cls, condition: Any) -> _FilterWithUdf | None:  # noqa: ANN401 - an expression of the JVM
@@ -257,7 +258,9 @@ class _FilterWithUdf:
         if condition is None:
             return None
         first, last = (condition.left(), condition.right()) if condition.nodeName() == "And" else (None, condition)
-        return cls(first, last.dataType(), last.children()) if last.nodeName() == "PythonUDF" else None
+        if last.nodeName() != "PythonUDF":
+            return None
+        return cls(first, last.children(), last.dataType(), last.evalType(), last.udfDeterministic())
 
 
 def _filtered(frame: Any, condition: Any) -> DataFrame:  # noqa: ANN401 - a classic DataFrame, an expression of the JVM

@@ -8,7 +8,7 @@ Wherever possible a stage is one deterministic filter: then filters that come la
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -40,6 +40,7 @@ from thalweg.spark.jvm import active_jvm, keep_names_of_udfs
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
 
     from thalweg.spark.filters.predicates.lookup import LookupPredicate
     from thalweg.spark.filters.query import FilterQuery
@@ -66,7 +67,7 @@ def lower(query: FilterQuery, plan: FilterPlan, frame: DataFrame) -> DataFrame:
     if places in ([Place.PYTHON], [Place.SPARK, Place.PYTHON]):
         function = PassFunction(query, plan, plan.stages[-1], Answer.KEEP)
         if function.takes_columns_alone:
-            return refiltered_in_python(query.analysis, frame, (*same, function.columns), function.udf, lowered)
+            return refiltered_in_python(query.analysis, frame, (*same, function.columns), function.runner, lowered)
     return lowered()
 
 
@@ -333,6 +334,10 @@ class PassFunction:
 
     def udf(self) -> Any:  # noqa: ANN401 - a UDF
         """The function as a UDF."""
+        return _udf(self.runner())
+
+    def runner(self) -> PassRunner:
+        """The function with all that a worker has to know."""
         query, names = self._query, list(self.columns)
         places = {id(code): len(names) + place for place, code in enumerate(self._codes)}
         makers = [
@@ -354,7 +359,29 @@ class PassFunction:
             answer=self._answer,
             attributes={name: everything.index(name) for name in self._attributes},
         )
-        return _udf(spec, len(query.predicates))
+        return PassRunner(spec, len(query.predicates))
+
+
+@dataclass(frozen=True)
+class PassRunner:
+    """The function that Spark calls with Arrow batches. It is pickled by reference, which is faster than a closure."""
+
+    spec: PassSpec
+    predicates: int  # of the whole query
+
+    @property
+    def name(self) -> str:
+        """The name that plans, and Spark's own page, show of the function."""
+        return f"thalweg where: {len(self.spec.names)} of {self.predicates} predicates, thalweg_{self.spec.key}"
+
+    @property
+    def return_type(self) -> DataType:
+        """The type of the function's results in Spark."""
+        return self.spec.answer.spark_type
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[pa.Array]:
+        """Judge the rows of each batch."""
+        return pass_of(self.spec).run(batch if isinstance(batch, tuple) else (batch,) for batch in batches)
 
 
 def _policy_of_stage(query: FilterQuery, stage: Stage) -> PolicySpec:
@@ -384,8 +411,8 @@ class JudgeMaker:
         return [make(columns, codes) for make, columns, codes in self._makers]
 
 
-def _udf(spec: PassSpec, predicates: int) -> Any:  # noqa: ANN401 - a UDF
-    """The function that Spark calls with Arrow batches. Its name is what plans, and Spark's own page, show of it."""
+def _udf(runner: PassRunner) -> Any:  # noqa: ANN401 - a UDF
+    """A UDF of Spark that calls the runner; Spark reads from annotations how to call it."""
     from pyspark.sql.pandas.functions import arrow_udf
     from pyspark.sql.utils import is_remote
 
@@ -393,14 +420,11 @@ def _udf(spec: PassSpec, predicates: int) -> Any:  # noqa: ANN401 - a UDF
         keep_names_of_udfs(active_jvm())
 
     def run(batches: Iterator[Any]) -> Iterator[pa.Array]:
-        return pass_of(spec).run(batch if isinstance(batch, tuple) else (batch,) for batch in batches)
+        return runner(batches)
 
-    run.__name__ = f"thalweg where: {len(spec.names)} of {predicates} predicates, thalweg_{spec.key}"
-    run.__annotations__ = {
-        "batches": Iterator[tuple[pa.Array, ...]],
-        "return": Iterator[pa.Array],
-    }  # as Spark reads them
-    return arrow_udf(spec.answer.spark_type)(run)  # type: ignore[call-overload]
+    run.__name__ = runner.name
+    run.__annotations__ = {"batches": Iterator[tuple[pa.Array, ...]], "return": Iterator[pa.Array]}
+    return arrow_udf(runner.return_type)(run)  # type: ignore[call-overload]
 
 
 def _same(lookup: LookupPredicate, names: Sequence[str]) -> Column:

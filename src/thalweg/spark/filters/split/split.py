@@ -8,7 +8,7 @@ UDFs become predicates that run with the user's other Python predicates.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -55,26 +55,61 @@ def split(frame: DataFrame, predicates: Sequence[Predicate]) -> Split:
         part for predicate in predicates for part in predicate.parts if isinstance(part, ExpressionPredicate)
     ]
     columns = {id(expression): expression.column(frame) for expression in expressions}
-    may_be_split = [expression for expression in expressions if not expression.whole and expression.name not in awaited]
     try:
         pieces = _pieces(frame, expressions, columns)
-        logics = {id(expression): logic_of(pieces[id(expression)], take_apart) for expression in may_be_split}
-        whole = [pieces[number] for number in columns if number not in logics]
-        facts = _facts(frame, [*(part.condition for logic in logics.values() for part in logic.parts), *whole])
-    except AnalysisException:
+        found = _split_once(frame, expressions, pieces, awaited)
+    except (AnalysisException, NoColumnError):
         return Split(tuple(predicates))  # Spark will say of the whole conditions which of them it cannot analyse
-    splitter = _Splitter(frame, facts, list(logics.values()))
-    try:
-        replacements = {number: splitter.outermost(logic) for number, logic in logics.items()}
-    except NoColumnError:
-        return Split(tuple(predicates))
-    found = [member for predicate in predicates for member in conjuncts(_replaced(predicate, replacements))]
-    if len(found) > MAX_FILTERS:
-        reason = f"conditions stay whole: they have {len(found)} parts, and up to {MAX_FILTERS} can be ordered"
+    numbered = {id(expression): part for expression, part in zip(expressions, found.parts, strict=True)}
+    replacements = {number: part for number, part in numbered.items() if isinstance(part, Predicate)}
+    split_up = [member for predicate in predicates for member in conjuncts(_replaced(predicate, replacements))]
+    if len(split_up) > MAX_FILTERS:
+        reason = f"conditions stay whole: they have {len(split_up)} parts, and up to {MAX_FILTERS} can be ordered"
         return Split(tuple(predicates), (reason,))
-    known = {number: (columns[number], facts[id(pieces[number])]) for number in columns if number not in logics}
-    analyses = [piece.analysed.analysis for piece in pieces.values() if piece.analysed and not piece.by_name]
-    return Split(tuple(found), tuple(splitter.notes), known, analyses[0] if analyses else None)
+    whole = {number: (columns[number], part) for number, part in numbered.items() if isinstance(part, Facts)}
+    return Split(tuple(split_up), found.notes, whole, _analysis_of(pieces))
+
+
+@dataclass(frozen=True)
+class _SplitExpressions:
+    """The parts of expressions: for each of these a predicate, or the facts about an expression that stays whole."""
+
+    parts: tuple[Predicate | Facts, ...]
+    notes: tuple[str, ...]
+
+
+def _split_once(
+    frame: DataFrame, expressions: Sequence[ExpressionPredicate], pieces: Mapping[int, Piece], awaited: Collection[str]
+) -> _SplitExpressions:
+    """The parts of expressions, remembered with their analysis if there is one."""
+    stay = [each.whole or each.name in awaited for each in expressions]
+
+    def found() -> _SplitExpressions:
+        logics = {
+            id(each): logic_of(pieces[id(each)], take_apart)
+            for each, stays in zip(expressions, stay, strict=True)
+            if not stays
+        }
+        whole = [piece for number, piece in pieces.items() if number not in logics]
+        facts = _facts(frame, [*(part.condition for logic in logics.values() for part in logic.parts), *whole])
+        splitter = _Splitter(frame, facts, list(logics.values()))
+        parts = [
+            splitter.outermost(logics[id(each)]) if id(each) in logics else facts[id(pieces[id(each)])]
+            for each in expressions
+        ]
+        return _SplitExpressions(tuple(parts), tuple(splitter.notes))
+
+    analysis = _analysis_of(pieces)
+    if analysis is None:
+        return found()
+    # A Column is told by its analysis: its own text has another number in every call.
+    texts = [each.condition if isinstance(each.condition, str) else None for each in expressions]
+    return analysis.once(("split", *texts, *stay), found)
+
+
+def _analysis_of(pieces: Mapping[int, Piece]) -> CatalystAnalysis | None:
+    """The analysis of all conditions, on a batch of a classic session."""
+    return next((piece.analysed.analysis for piece in pieces.values() if piece.analysed and not piece.by_name), None)
 
 
 def _pieces(
