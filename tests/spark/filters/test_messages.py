@@ -41,6 +41,7 @@ def cycle() -> list[Any]:
 
 CASES: tuple[tuple[Callable[[Any], object], type[Exception], str], ...] = (
     (lambda df: tw.where(df, lambda *a: a), TypeError, r"does not say which values it takes: write tw\.predicate\("),
+    (lambda df: tw.where(df.drop("a"), udf_object()), ValueError, r"no column 'a', .*: write <lambda>\('column'\)"),
     (lambda _: tw.predicate(udf_object(), on="a"), TypeError, r"write the_udf\('column'\), which tw\.where takes"),
     (lambda df: tw.where(df.toPandas(), "a > 1"), TypeError, r"a pandas DataFrame: write spark\.createDataFrame\(df\)"),
     (lambda _: tw.lookup([1, 2], on="a"), TypeError, r"not a list: write pa\.table\("),

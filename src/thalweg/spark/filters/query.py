@@ -24,8 +24,9 @@ from thalweg.spark.filters.conditions import quoted
 from thalweg.spark.filters.forms import Form, Place, code_form
 from thalweg.spark.filters.frames import schema_of
 from thalweg.spark.filters.operators import column_named
-from thalweg.spark.filters.predicates.base import Analysis, Predicate, as_predicate, column_names
+from thalweg.spark.filters.predicates.base import Analysis, Predicate, as_predicate, column_names, is_udf
 from thalweg.spark.filters.predicates.compound import conjuncts
+from thalweg.spark.filters.predicates.function import parameter_names
 from thalweg.spark.filters.routes import AUTO, RouteBy, Routes, check_route_by, routes_of
 from thalweg.spark.filters.split.split import Split, split
 from thalweg.spark.filters.worker.quarantine import QuarantineSpec
@@ -114,7 +115,7 @@ class FilterQuery:
 
 def ask(frame: DataFrame | None, written: Sequence[Any], options: FilterOptions, *, may_join: bool) -> FilterQuery:
     """Check the user's predicates, and find out how each can run; some checks need a DataFrame."""
-    found = _split(frame, _predicates(written))
+    found = _split(frame, _predicates(frame, written))
     predicates = list(found.predicates)
     names = _distinct_names(predicates)
     quarantine_columns = (
@@ -163,7 +164,7 @@ def ask(frame: DataFrame | None, written: Sequence[Any], options: FilterOptions,
     return query
 
 
-def _predicates(written: Sequence[Any]) -> list[Predicate]:
+def _predicates(frame: DataFrame | None, written: Sequence[Any]) -> list[Predicate]:
     if not written:
         raise ValueError("tw.where needs at least one predicate: tw.where(df, 'amount > 100', ...)")
     if len(written) > MAX_FILTERS:
@@ -171,7 +172,21 @@ def _predicates(written: Sequence[Any]) -> list[Predicate]:
             f"tw.where orders up to {MAX_FILTERS} predicates, not {len(written)}: put some of them together, as in "
             f"tw.expr('a > 1 AND b > 1'), or write a second tw.where"
         )
+    for each in written:
+        if frame is not None and is_udf(each):
+            _check_parameters(frame, each)
     return [as_predicate(each) for each in written]
+
+
+def _check_parameters(frame: DataFrame, udf: Any) -> None:  # noqa: ANN401 - a UDF
+    """Refuse a UDF that stands without arguments if there are no columns that its parameters name."""
+    name = getattr(udf, "__name__", "udf")
+    columns = {column.name.lower() for column in schema_of(frame).fields}
+    for parameter in parameter_names(udf.func, f"{name}('column')"):
+        if parameter.lower() not in columns:
+            raise ValueError(
+                f"the DataFrame has no column {parameter!r}, a parameter of the UDF {name}: write {name}('column')"
+            )
 
 
 def computed_by(predicates: Sequence[Predicate]) -> dict[str, Column]:
