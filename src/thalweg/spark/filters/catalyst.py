@@ -45,6 +45,7 @@ class Facts:
     columns: tuple[str, ...] | None = None  # the top-level columns that it reads; None where names cannot tell them
     not_null: tuple[str, ...] = ()  # columns that are not NULL where it is true; told of conditions that may raise
     tests_null: bool = False  # a part tests for NULL: Spark may evaluate it behind conditions on other columns
+    calls_udf: bool = False  # a Python UDF that Spark calls itself is in it, and all of it is deterministic otherwise
     is_truth: bool = True  # False for a text or a bare NULL, of which AND and OR make a truth value, and nothing else
 
     @classmethod
@@ -57,6 +58,8 @@ class Facts:
             deterministic=all(member.deterministic for member in members),
             columns=tuple(dict.fromkeys(chain.from_iterable(columns))) if len(columns) == len(members) else None,
             tests_null=any(member.tests_null for member in members),
+            calls_udf=all(member.calls_udf or member.deterministic for member in members)
+            and any(member.calls_udf for member in members),
         )
 
 
@@ -84,17 +87,18 @@ class CatalystAnalysis:
 
     @cached_property
     def is_deterministic(self) -> bool:
-        """Whether all conditions are, but for Python UDFs."""
+        """Whether all conditions are, as far as Spark knows."""
         return bool(self.catalyst.root.deterministic())
 
     def facts(self, tree: Node) -> Facts:
         """The facts about a condition in the tree."""
-        safe = self.prover.is_harmless(tree)
+        safe, calls_udf = self.prover.is_harmless(tree), runs_python(tree)
+        deterministic = self.is_deterministic or self.catalyst.property_of(tree, "deterministic") == "True"
         return Facts(
             safe=safe,
             cheap=safe and is_cheap(tree),
-            deterministic=not runs_python(tree)
-            and (self.is_deterministic or self.catalyst.property_of(tree, "deterministic") == "True"),
+            deterministic=deterministic and not calls_udf,
+            calls_udf=deterministic and calls_udf,
             columns=columns_in(tree, self.names),
             not_null=() if safe else tuple(dict.fromkeys(_not_null(tree, self.catalyst, self.names))),
             tests_null=any(node.kind in NULL_TESTS for node in nodes_in(tree)),

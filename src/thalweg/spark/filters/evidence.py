@@ -109,7 +109,7 @@ def _member_orders(query: FilterQuery, rows: SampledRows) -> dict[int, tuple[int
     """The cheapest order of the members of each disjunction in Spark, by the dual rule, unless it is as written."""
     found = {}
     for number, (form, own) in enumerate(_with_conditions(query.forms, rows)):
-        if form.place is Place.SPARK and form.condition.members and not form.holds_place:
+        if form.place is Place.SPARK and form.condition.members and form.condition.facts.deterministic:
             policy = query.policy.kind(len(form.condition.members))
             replay(policy, form.accepted(own), own.seconds)
             found[number] = policy.order

@@ -81,7 +81,17 @@ class ConditionForm:
     @property
     def holds_place(self) -> bool:
         """Whether the condition has to stay where it is written."""
-        return not self.condition.facts.deterministic
+        return not self.condition.facts.deterministic and not self.calls_udf
+
+    @property
+    def calls_udf(self) -> bool:
+        """Whether Spark calls a Python UDF in it, for all rows that come there, and whose errors nobody catches."""
+        return self.condition.facts.calls_udf
+
+    @property
+    def is_harmless(self) -> bool:
+        """Whether it may come ahead of a condition in which Spark calls a UDF: it raises nothing, and is no UDF."""
+        return self.condition.facts.safe and self.condition.facts.deterministic
 
     @property
     def may_raise(self) -> bool:
@@ -119,6 +129,8 @@ class LookupJoin:
     place: ClassVar[Literal[Place.JOIN]] = Place.JOIN
     is_cheap = False
     holds_place = False
+    calls_udf = False
+    is_harmless = False
     may_raise = False
     tests_null = False
     sampled_conditions: tuple[SparkCondition, ...] = ()
@@ -147,6 +159,8 @@ class PythonForm:
     place: ClassVar[Literal[Place.PYTHON]] = Place.PYTHON
     is_cheap = False
     holds_place = False
+    calls_udf = False
+    is_harmless = False
     may_raise = False
     tests_null = False
 

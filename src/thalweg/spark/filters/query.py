@@ -250,6 +250,12 @@ def _constraints(predicates: Sequence[Predicate], names: Sequence[str], forms: S
         for other in predicate.after:
             after.setdefault(number, []).append(_number_of(other, predicate, predicates, names))
     _refuse_cycle(after, names)
+    for number, form in enumerate(forms):
+        if form.calls_udf:  # it stays behind all before it, and only what raises nothing may come ahead of it
+            after.setdefault(number, []).extend(range(number))
+            for later in range(number + 1, len(forms)):
+                if not forms[later].is_harmless:
+                    after.setdefault(later, []).append(number)
     pinned = [
         number
         for number, (predicate, form) in enumerate(zip(predicates, forms, strict=True))

@@ -249,3 +249,16 @@ def test_a_udf_that_is_not_deterministic_keeps_its_place(frame: DataFrame) -> No
     kept = tw.where(frame, even("id") & noisy("id") & (frame.a > 1))
     assert [line["name"] for line in explained(kept)["predicates"]][1:] == ["<lambda>(id) (2)", "a > 1"]
     assert ids(kept) == ids(frame.where("id % 2 = 0 AND a > 1"))
+
+
+def test_conditions_that_raise_nothing_come_ahead_of_a_udf_that_stays_in_spark(frame: DataFrame) -> None:
+    f = spark_functions()
+    even = f.udf(lambda x: x % 2 == 0, "boolean", useArrow=False)
+    large = f.udf(lambda x: x > 1, "boolean", useArrow=False)
+    stays = large(even("id").cast("int") + 1)
+    condition = even("id") & (f.col("a") > -5) & stays & (f.col("id") > 3) & (10 / (f.col("id") + 1) < 9)
+    kept = tw.where(frame, condition)
+    assert ids(kept) == ids(frame.where(condition))
+    cheap_first, cheap_second, in_python, *behind = explained(kept)["order"]
+    assert [cheap_first, cheap_second, in_python] == ["a > -5", "id > 3", "<lambda>(id)"]
+    assert [" < 9" in name for name in behind] == [False, True]  # it may raise

@@ -258,6 +258,8 @@ def is_column(value: object) -> bool:
 
 def is_udf(value: object) -> bool:
     """Whether a value is a Python UDF of Spark."""
+    if is_column(value):  # which has any attribute
+        return False
     return hasattr(value, "returnType") and hasattr(value, "func")
 
 
