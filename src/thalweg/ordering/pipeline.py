@@ -215,11 +215,11 @@ class Pipeline:
         kept, chosen = yield from self._run(rows, counts)
         self._count(len(rows), counts)
         is_current = self.policy.order == order  # the order may have changed while the slice waited
+        if is_current:
+            self._note(counts, order)
         if chosen and (is_current or self._all_further(order, 0) is not None):
             yield from self._profile(rows, chosen, start)
         self._profiling -= sum(each.rows.size for each in chosen)
-        if is_current:
-            self._note(counts, order)
         if kept is None:
             return np.ones(len(rows), np.bool_)
         result = np.zeros(len(rows), np.bool_)
@@ -351,6 +351,7 @@ class Pipeline:
 
     def _learn(self, places: Integers, masks: Integers, times: Floats) -> None:
         """Show the policy profile tuples in the order of arrival, with the places of their rows in the slice."""
+        self._tell()  # what the order so far has shown: it may change now
         self.policy.profile.forget_times()  # they are estimates, and the new estimates are better
         self.policy.update(masks, times, None if self._stamp is None else self._stamp())
 

@@ -257,8 +257,11 @@ class Policy:
     def recount_view(self) -> None:
         """Count the matrix view anew from the window, after profile tuples were put in without it."""
 
-    def settle(self) -> None:
-        """Correct the order by the window as it is, also for smaller gains than one profile tuple may bring."""
+    def settle(self, weights: Floats | None = None) -> None:
+        """Correct the order by the window as it is, also for smaller gains than one profile tuple may bring.
+
+        With a weight for each profile tuple, the matrix view is left as it is, and out of date.
+        """
 
     def conclude(self) -> None:
         """Decide now if the policy waits for more profile tuples: there will be none."""
