@@ -93,14 +93,14 @@ def test_few_counts_hardly_move_the_weights() -> None:
 def test_filters_that_no_tuple_reached_are_left_to_the_profile() -> None:
     profile = np.array([0b01, 0b10, 0b10, 0b100, 0b100, 0b100])
     raking = Raking()
-    raking.note((0, 1, 2), np.array([600.0, 0.0, 0.0]), np.array([100.0, 0.0, 0.0]))
+    raking.note((0, 1, 2), np.array([100.0, 0.0, 0.0]), np.array([100.0, 0.0, 0.0]))
     weights = raking.weights(profile)
     assert weights[1:] == pytest.approx(weights[1])
 
 
 def test_only_the_last_orders_are_remembered_and_nothing_after_a_change() -> None:
     raking, one = Raking(), (np.array([100.0, 50.0]), np.array([50.0, 25.0]))
-    wide = (np.full(FILTERS, 10.0), np.full(FILTERS, 1.0))
+    rows = drawn(1000, seed=0)
     raking.note((0, 1), *one)
     before = raking.weights(np.array([1, 2]))
     raking.forget()
@@ -111,7 +111,13 @@ def test_only_the_last_orders_are_remembered_and_nothing_after_a_change() -> Non
     many, newest = Raking(), Raking()
     for turn in range(ORDERS + 3):
         order = (*tuple(np.roll(range(3), turn).tolist()), 3 + turn % 2, 4 - turn % 2)
-        many.note(order, *wide)
+        many.note(order, *processed(rows, order))
         if turn >= 3:  # the orders before it are forgotten
-            newest.note(order, *wide)
+            newest.note(order, *processed(rows, order))
     assert many.weights(np.array([1, 2])) == pytest.approx(newest.weights(np.array([1, 2])))
+
+
+def test_counts_of_another_order_are_left_out() -> None:
+    rows, raking = drawn(1000, seed=0), Raking()
+    raking.note((1, 0, 2, 3, 4), *processed(rows, (0, 1, 2, 3, 4)))
+    assert not raking

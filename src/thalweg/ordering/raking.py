@@ -48,8 +48,15 @@ class Raking:
         self._counts.clear()
 
     def note(self, order: tuple[int, ...], evaluated: Floats, dropped: Floats) -> None:
-        """Note how many tuples each filter evaluated and dropped in an order. This is often done, so it adds alone."""
+        """Note how many tuples each filter evaluated and dropped in an order. This is often done, so it adds alone.
+
+        Counts of another order, in which filters do not evaluate just what the filters before them let through, are
+        left out.
+        """
         counts = np.array([evaluated, dropped])
+        reached, gone = counts[:, order]
+        if (reached[1:] != (reached - gone)[:-1]).any():
+            return
         self._counts[order] = counts + self._counts.pop(order, 0.0)
         if len(self._counts) > ORDERS:
             del self._counts[next(iter(self._counts))]
