@@ -233,9 +233,8 @@ class Policy:
         count_handled(batch.masks.size)
         before = self.state.order.copy()
         changed = self._adapt(batch)
-        moved = np.flatnonzero(self.state.order != before)  # a batch may bring several corrections, the deepest last
-        if moved.size:
-            sampling.forget(self.sampler.arrays, self.state.order, int(moved[0]))
+        if (self.state.order != before).any():
+            sampling.forget(self.sampler.arrays, before, self.state.order)
         return changed
 
     def observe(self, evaluated: ArrayLike, dropped: ArrayLike, seconds: ArrayLike) -> bool:
