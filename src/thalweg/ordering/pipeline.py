@@ -27,9 +27,9 @@ FIRST_PART = 0.2  # of it, for the first slice of a longer batch: the order may 
 NEXT_SECONDS = 20e-3  # time of the slices after it, which run in an order that the first has tried
 # Profiling may take as large a share of the filters' own time as an order that was learnt from n profile tuples is
 # expected to lose, LOSS / n: more profile tuples would cost more than they bring. But changes that hide behind other
-# filters show in the profile alone, so there is a least share, too. (docs/decisions/0072)
-LOSS = 2.0
-PROFILE_SHARE = 0.006
+# filters show in the profile alone, so there is a least share, too. (docs/decisions/0072 and 0187)
+LOSS = 1.0
+PROFILE_SHARE = 0.005
 MOST_RESTARTS = 20  # that are remembered
 FIRST_LOOK = 200  # profile tuples that are made, however much they cost (docs/decisions/0078 and 0121)
 # Calls of services are dearer than the time of processors, and services are few: the same for filters that wait.
