@@ -323,3 +323,35 @@ def test_a_regime_that_returns_is_recognised_after_the_executor_starts_over() ->
     learn(day, 100)
     assert one.order[0] == 0
     assert len(one.profile) > known - 100  # the profile of the first day has returned with it
+
+
+def test_what_ordinary_processing_counts_corrects_an_order_by_few_profile_tuples() -> None:
+    few = [0b01] * 60 + [0b10] * 40  # by chance: the second filter drops more
+    alone, watched = (Watched(AGreedy(2, prior=1.0), "glr") for _ in range(2))
+    alone.update(few)
+    watched.observe([10_000, 6000], [4000, 6000], [1.0, 1.0])
+    watched.update(few)
+    assert (alone.order, watched.order) == ((0, 1), (1, 0))
+
+
+def test_rates_from_before_a_change_are_forgotten() -> None:
+    watched = Watched(AGreedy(2, prior=1.0), "glr")
+    watched.observe([10_000, 6000], [4000, 6000], [1.0, 1.0])
+    watched.forget()
+    watched.update([0b01] * 60 + [0b10] * 40)
+    assert watched.order == (0, 1)
+
+
+def test_counts_of_a_class_of_rows_say_nothing_of_the_whole_window() -> None:
+    watched = Watched(AGreedy(2, prior=1.0), "glr")
+    watched.sampler.adaptive = False
+    watched.observe([10_000, 6000], [4000, 6000], [1.0, 1.0])
+    watched.update([0b01] * 60 + [0b10] * 40)
+    assert watched.order == (0, 1)
+
+
+def test_a_detector_that_lets_a_policy_rest_leaves_its_order_to_the_profile() -> None:
+    watched = Watched(AGreedy(2, prior=1.0), "bcs")
+    watched.observe([10_000, 6000], [4000, 6000], [1.0, 1.0])
+    watched.update([0b01] * 60 + [0b10] * 40)
+    assert watched.order == (0, 1)

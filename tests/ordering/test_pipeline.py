@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 
 from thalweg.ordering import POLICIES, AGreedy, AsWritten, Policy, optimal_order, order_cost
 from thalweg.ordering.pipeline import Filter, Pipeline
@@ -156,3 +157,24 @@ def test_a_stationary_stream_is_not_thought_to_have_changed() -> None:
             pipeline.keep(rows[start : start + 3000])
         restarts += len(pipeline.restarts)
     assert restarts == 0
+
+
+def test_a_policy_knows_all_counts_of_its_order_before_it_learns_from_profile_tuples() -> None:
+    told, learnt = np.zeros(3), 0
+
+    class Listening(AGreedy):
+        def observe(self, evaluated: ArrayLike, dropped: ArrayLike, seconds: ArrayLike) -> bool:
+            nonlocal told
+            told = told + np.asarray(evaluated)
+            return super().observe(evaluated, dropped, seconds)
+
+        def update(self, masks: ArrayLike, times: ArrayLike | None = None, stamps: ArrayLike | None = None) -> bool:
+            nonlocal learnt
+            learnt += 1
+            assert told.tolist() == pipeline.evaluated.tolist()
+            return super().update(masks, times, stamps)
+
+    pipeline = Pipeline(Listening(3), [bit(number) for number in range(3)], costs=np.ones(3), clock=lambda: 0.0)
+    for rows in np.random.default_rng(0).integers(0, 8, (30, 1000)):
+        pipeline.keep(rows)
+    assert learnt > 10

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thalweg.ordering import AGreedy, Sampler
-from thalweg.ordering.sampling import BLOCK, FLOOR, PATIENCE, counts_of
+from thalweg.ordering.sampling import BLOCK, FLOOR, PATIENCE, counts_of, forget
 
 
 @given(st.lists(st.integers(0, 300), max_size=20), st.floats(0, 1))
@@ -134,3 +134,16 @@ def test_a_sudden_change_is_seen_without_a_whole_block() -> None:
     assert not sampler.watch(counts_of(1, [few], [few // 2], [1.0]), seen=1000, window=100)
     assert sampler.watch(counts_of(1, [few], [few * 3 // 4], [1.0]), seen=1000, window=100)
     assert sampler.probability == 0.01
+
+
+@given(before=st.permutations(range(5)), after=st.permutations(range(5)))
+def test_rates_are_forgotten_only_of_filters_that_other_tuples_reach(before: list[int], after: list[int]) -> None:
+    sampler = Sampler(5, probability=0.5)
+    sampler.arrays.reference["evaluated"] = 100.0
+    forget(sampler.arrays, np.array(before), np.array(after))
+    known = {number for number in range(5) if sampler.arrays.reference["evaluated"][number] > 0}
+    assert known == {
+        number
+        for position, number in enumerate(after)
+        if before[position] == number and set(before[:position]) == set(after[:position])
+    }

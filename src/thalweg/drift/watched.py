@@ -9,9 +9,11 @@ Where the paper is silent or its answer is poor, this does more. The few tuples 
 analysis is repeated as they double until there are as many as the detector trains on, and then whenever half of the
 window is newer than the last analysis. Where the policy never rests, its order is also made anew of the whole window
 whenever a quarter of it is new: a policy that avoids thrashing keeps an order that costs 1% more than the window's best
-(docs/decisions/0121). A regime that returns is recognised, and its profile reused. Policies that
-profile only some filters at a time (Sweep, LocalSwaps) are never done with their analysis, and of their orders only the
-diagonal is known: it is watched, and they never rest. (docs/decisions/0012)
+(docs/decisions/0121). If an executor tells what ordinary processing counts, such a policy makes its order anew with all
+profile tuples that come, from a window that is weighted by these counts (`thalweg.ordering.raking`). A regime that
+returns is recognised, and its profile reused. Policies that profile only some filters at a time (Sweep, LocalSwaps) are
+never done with their analysis, and of their orders only the diagonal is known: it is watched, and they never rest.
+(docs/decisions/0012)
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from thalweg.kernels import kernel
 from thalweg.ordering import sampling
 from thalweg.ordering.policy import CHANGES, SEEN, Batch, Integers, Policy, ProcessingCounts, ProfileWindow, insert
 from thalweg.ordering.profile import COUNT, START
+from thalweg.ordering.raking import Raking
 from thalweg.ordering.sampling import Sampler
 
 ENOUGH = 50  # profile tuples by which a regime can be recognised
@@ -133,6 +136,9 @@ class Watched(Policy):
         self._regime: Regime | None = None  # the regime that has returned and lasts
         self._left: int | None = None  # the number of the regime that ended last
         self._is_logged = False  # whether the last of `changes` began the regime that is being learnt
+        # The rates of orders that ran, for a policy that never rests and can take its order from a weighted window.
+        self._raking = Raking()
+        self._rakes = policy.can_settle and not detector.lets_rest
         self._seen = 0
         self._room = detector.k  # profile tuples to the end of the segment
         self._learnt = 0  # profile tuples since the last change
@@ -141,6 +147,9 @@ class Watched(Policy):
 
     def _observe(self, counts: ProcessingCounts) -> bool:
         """Let the policy learn from ordinary processing, which sees abrupt changes before any detector does."""
+        # A sampler that does not adapt serves classes of rows, whose counts say nothing of the whole window.
+        if self._rakes and self.sampler.adaptive:
+            self._raking.note(self.order, counts.evaluated, counts.dropped)
         changed = self.policy._observe(counts)  # noqa: SLF001 - as in `_let_learn`
         self.saw_change = self.policy.saw_change
         return changed
@@ -157,6 +166,7 @@ class Watched(Policy):
         """
         self._remember(self._newest(min(self._learnt, len(self.profile), LONGEST)).masks)
         self.policy.forget()
+        self._raking.forget()
         self.phase, self._room = Phase.LEARNING, self.detector.k
         self._learnt = self._fresh = self._unsettled = 0
         self._regime, self._is_logged = None, False
@@ -174,6 +184,8 @@ class Watched(Policy):
             stop = min(start + self._room, batch.masks.size)
             self._take(_part(batch, start, stop))
             start = stop
+        if self._raking:
+            self._analyse()
         return bool(self.state.trace[CHANGES] != changes)
 
     def _let_learn(self, batch: Batch) -> bool:
@@ -185,10 +197,11 @@ class Watched(Policy):
         if self.phase is Phase.RESTING:
             is_full = collect(self.profile.arrays, self.monitor.segment, piece)
             shifts = self.monitor.filled(size, is_full=is_full)
-        elif self.phase is Phase.LEARNING and self.policy.can_settle and self._is_logged:
-            insert(self.profile.arrays, piece)
         else:
-            self._let_learn(piece)
+            if self._raking or (self.phase is Phase.LEARNING and self.policy.can_settle and self._is_logged):
+                insert(self.profile.arrays, piece)  # all are analysed at once, later
+            else:
+                self._let_learn(piece)
             if self.phase is Phase.ANALYSING:
                 shifts = self.monitor.update(piece.masks, piece.times, piece.timed)
         self._seen, self._learnt, self._fresh = self._seen + size, self._learnt + size, self._fresh + size
@@ -229,8 +242,13 @@ class Watched(Policy):
 
     def _settle(self) -> None:
         """Analyse a window that has grown, all at once."""
-        self.policy.settle()
-        self._fresh = self._unsettled = 0
+        self._analyse()
+        self._fresh = 0
+
+    def _analyse(self) -> None:
+        """Let the policy correct its order by the whole window, and by the drop rates that are known besides."""
+        self.policy.settle(self._raking.weights(self.profile.masks) if self._raking else None)
+        self._unsettled = 0
 
     def _rest(self) -> None:
         rests = self.policy.profiles_all_filters and self.detector.lets_rest
@@ -255,6 +273,7 @@ class Watched(Policy):
         ended = self._newest(min(self._learnt, size, kept + LONGEST))
         self._remember(ended.masks[: ended.masks.size - kept])
         self._regime = None
+        self._raking.forget()
         self._restart(kept)
         self.phase, self._learnt, self._fresh = Phase.LEARNING, kept, 0
         self._profile_fully()

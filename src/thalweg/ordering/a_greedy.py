@@ -11,10 +11,12 @@ import math
 from typing import ClassVar
 
 from thalweg.kernels import inlined, kernel
+from thalweg.ordering.cost import order_cost
 from thalweg.ordering.policy import (
     COUNT,
     FULL,
     Batch,
+    Floats,
     Integers,
     Policy,
     ProfileWindow,
@@ -27,6 +29,9 @@ from thalweg.ordering.policy import (
     slot_at,
     want_rest,
 )
+from thalweg.ordering.static_greedy import greedy_order
+
+GAIN = 1.002  # how many times cheaper an order by weighted tuples must be: else noise in costs would change it
 
 
 @inlined
@@ -152,10 +157,25 @@ class AGreedy(Policy):
         """Count the whole matrix view anew from the window."""
         recount(self.state.counts, self.state.order, FULL, 0, self.profile.arrays)
 
-    def settle(self) -> None:
+    def settle(self, weights: Floats | None = None) -> None:
         """Correct the order by the window as it is. This is seldom done, so smaller gains cause no thrashing."""
+        if weights is not None:
+            self._take_greedy_order(weights)
+            return
         self.recount_view()
         settle(self.profile.arrays, self.state._replace(alpha=math.sqrt(self.state.alpha)))
+
+    def _take_greedy_order(self, weights: Floats) -> None:
+        """Take the greedy order of weighted profile tuples, if it is better."""
+        masks, costs, state, order = self.profile.masks, self.profile.mean_times, self.state, self.order
+        greedy = greedy_order(masks, costs, state.required, state.prior, weights)
+        if greedy == order:
+            return
+        if order_cost(masks, order, costs, weights) > GAIN * order_cost(masks, greedy, costs, weights):
+            first = next(position for position, number in enumerate(order) if number != greedy[position])
+            state.order[:] = greedy
+            log_change(self.profile.arrays, state, first, order[first])
+            want_rest(state.order, state.wanted)
 
     def _prepare(self) -> None:
         want_rest(self.state.order, self.state.wanted)

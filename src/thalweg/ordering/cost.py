@@ -12,8 +12,12 @@ from thalweg.ordering.precedence import check_filters
 from thalweg.ordering.types import Floats
 
 
-def order_cost(masks: ArrayLike, order: Iterable[int], costs: ArrayLike | None = None) -> float:
+def order_cost(
+    masks: ArrayLike, order: Iterable[int], costs: ArrayLike | None = None, weights: Floats | None = None
+) -> float:
     """The average cost of a tuple when filters run in this order until a filter drops it; by default each costs 1.
+
+    A tuple counts as often as its weight says, once by default.
 
     The paper's example 2, eight tuples and four filters, in probes:
 
@@ -29,10 +33,12 @@ def order_cost(masks: ArrayLike, order: Iterable[int], costs: ArrayLike | None =
     alive = masks_of(masks, cost.size)
     if not set(order) <= set(range(cost.size)):
         raise ValueError(f"an order names filters from 0 to {cost.size - 1}, not {order!r:.80}")
-    tuples, total = max(alive.size, 1), 0.0
+    left: Floats = np.ones(alive.size) if weights is None else weights
+    tuples, total = float(left.sum()) or 1.0, 0.0
     for number in order:
-        total += alive.size * cost[number]
-        alive = alive[(alive >> number) & 1 == 0]
+        total += left.sum() * cost[number]
+        passed = (alive >> number) & 1 == 0
+        alive, left = alive[passed], left[passed]
     return float(total / tuples)
 
 

@@ -27,9 +27,9 @@ FIRST_PART = 0.2  # of it, for the first slice of a longer batch: the order may 
 NEXT_SECONDS = 20e-3  # time of the slices after it, which run in an order that the first has tried
 # Profiling may take as large a share of the filters' own time as an order that was learnt from n profile tuples is
 # expected to lose, LOSS / n: more profile tuples would cost more than they bring. But changes that hide behind other
-# filters show in the profile alone, so there is a least share, too. (docs/decisions/0072)
-LOSS = 2.0
-PROFILE_SHARE = 0.006
+# filters show in the profile alone, so there is a least share, too. (docs/decisions/0072 and 0187)
+LOSS = 1.0
+PROFILE_SHARE = 0.005
 MOST_RESTARTS = 20  # that are remembered
 FIRST_LOOK = 200  # profile tuples that are made, however much they cost (docs/decisions/0078 and 0121)
 # Calls of services are dearer than the time of processors, and services are few: the same for filters that wait.
@@ -215,11 +215,11 @@ class Pipeline:
         kept, chosen = yield from self._run(rows, counts)
         self._count(len(rows), counts)
         is_current = self.policy.order == order  # the order may have changed while the slice waited
+        if is_current:
+            self._note(counts, order)
         if chosen and (is_current or self._all_further(order, 0) is not None):
             yield from self._profile(rows, chosen, start)
         self._profiling -= sum(each.rows.size for each in chosen)
-        if is_current:
-            self._note(counts, order)
         if kept is None:
             return np.ones(len(rows), np.bool_)
         result = np.zeros(len(rows), np.bool_)
@@ -351,6 +351,7 @@ class Pipeline:
 
     def _learn(self, places: Integers, masks: Integers, times: Floats) -> None:
         """Show the policy profile tuples in the order of arrival, with the places of their rows in the slice."""
+        self._tell()  # what the order so far has shown: it may change now
         self.policy.profile.forget_times()  # they are estimates, and the new estimates are better
         self.policy.update(masks, times, None if self._stamp is None else self._stamp())
 

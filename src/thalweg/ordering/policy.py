@@ -233,9 +233,8 @@ class Policy:
         count_handled(batch.masks.size)
         before = self.state.order.copy()
         changed = self._adapt(batch)
-        moved = np.flatnonzero(self.state.order != before)  # a batch may bring several corrections, the deepest last
-        if moved.size:
-            sampling.forget(self.sampler.arrays, self.state.order, int(moved[0]))
+        if (self.state.order != before).any():
+            sampling.forget(self.sampler.arrays, before, self.state.order)
         return changed
 
     def observe(self, evaluated: ArrayLike, dropped: ArrayLike, seconds: ArrayLike) -> bool:
@@ -257,8 +256,11 @@ class Policy:
     def recount_view(self) -> None:
         """Count the matrix view anew from the window, after profile tuples were put in without it."""
 
-    def settle(self) -> None:
-        """Correct the order by the window as it is, also for smaller gains than one profile tuple may bring."""
+    def settle(self, weights: Floats | None = None) -> None:
+        """Correct the order by the window as it is, also for smaller gains than one profile tuple may bring.
+
+        With a weight for each profile tuple, the matrix view is left as it is, and out of date.
+        """
 
     def conclude(self) -> None:
         """Decide now if the policy waits for more profile tuples: there will be none."""

@@ -164,12 +164,19 @@ def _merge(block: np.void, reference: np.void, keep: float) -> None:
 
 
 @kernel
-def forget(sampling: Sampling, order: Integers, position: int) -> None:
-    """Forget the rates of the filters from a position of the order on, because other tuples reach them now."""
-    for place in range(position, order.size):
-        block, reference = sampling.block[order[place]], sampling.reference[order[place]]
-        block["evaluated"] = block["dropped"] = block["seconds"] = 0.0
-        reference["evaluated"] = reference["dropped"] = reference["seconds"] = 0.0
+def forget(sampling: Sampling, before: Integers, order: Integers) -> None:
+    """Forget the rates of the filters that other tuples reach than in the order before.
+
+    The same tuples reach a filter if the same filters are before it, in whichever order these are.
+    """
+    earlier = earlier_before = 0  # the masks of filters at the positions so far
+    for position in range(order.size):
+        if earlier != earlier_before or order[position] != before[position]:
+            block, reference = sampling.block[order[position]], sampling.reference[order[position]]
+            block["evaluated"] = block["dropped"] = block["seconds"] = 0.0
+            reference["evaluated"] = reference["dropped"] = reference["seconds"] = 0.0
+        earlier |= 1 << order[position]
+        earlier_before |= 1 << before[position]
 
 
 @kernel

@@ -98,8 +98,8 @@ class _Usual(NamedTuple):
 class UntoldSlices:
     """The counts of slices since the policy was last told of ordinary processing.
 
-    All of them are of the order that runs now. When the order changes, other rows reach the filters from the first
-    changed position on, and their counts from before are forgotten: they would look like a change of the stream.
+    All of them are of the order that runs now. When the order changes, other rows reach the filters that no longer have
+    the same filters before them, and their counts are forgotten: they would look like a change of the stream.
 
     >>> untold = UntoldSlices(1)
     >>> untold.add(SliceCounts([100], [50], [1.0]), order=(0,))
@@ -154,9 +154,13 @@ class UntoldSlices:
         """Forget the counts of all filters that other rows reach in this order."""
         if order == self._order:
             return
-        first = next(position for position, number in enumerate(self._order) if number != order[position])
+        moved = [
+            number
+            for position, number in enumerate(order)
+            if number != self._order[position] or set(order[:position]) != set(self._order[:position])
+        ]
         for counts in self._slices:
-            for number in order[first:]:
+            for number in moved:
                 counts.evaluated[number] = counts.dropped[number] = 0
                 counts.seconds[number] = 0.0
         self._order = order

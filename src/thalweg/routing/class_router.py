@@ -223,10 +223,11 @@ class ClassRouter:
 
         Whether classes still pay is measured by the profile tuples from now on.
         """
-        if self.classifier is not None:
+        has_classes = self.classifier is not None
+        if has_classes:
             self.learners.start_over()
             self.payoff.benefit.restart()
-        self.search.schedule.look_again()
+        self.search.schedule.look_again(has_classes=has_classes)
 
     def begin(self, order: Sequence[int]) -> None:
         """Begin with an order that is known from an earlier run."""

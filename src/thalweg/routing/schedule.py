@@ -30,7 +30,7 @@ class LookSchedule:
         self.seen = 0  # profile tuples
         self.due = FIRST_LOOK  # profile tuples at the next look
         self.rest = window  # profile tuples from a look that finds nothing to the next
-        self.changed = 0  # profile tuples seen when the stream last changed
+        self.changed = 0  # profile tuples seen when the stream last changed; 0 if it never did
 
     @property
     def has_looked(self) -> bool:
@@ -55,9 +55,13 @@ class LookSchedule:
         if self.changed < self.seen < self.changed + FIRST_LOOK:
             self.due = self.changed + FIRST_LOOK
 
-    def look_again(self) -> None:
-        """Look soon, also at the tuples from now on alone: the stream has changed."""
-        if self.seen - self.changed > 2 * FIRST_LOOK:  # else it is still the same change
+    def look_again(self, *, has_classes: bool = False) -> None:
+        """Look soon, also at the tuples from now on alone: the stream has changed.
+
+        Where there are classes, the first change counts however early it comes: they may have no meaning any more.
+        """
+        is_first = has_classes and not self.changed
+        if is_first or self.seen - self.changed > 2 * FIRST_LOOK:  # else it is still the same change
             self.changed = self.seen
         self.due, self.rest = min(self.due, self.changed + FIRST_LOOK), self.window
 
