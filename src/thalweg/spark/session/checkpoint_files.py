@@ -3,7 +3,8 @@
 Spark writes each file of a checkpoint under another name, and renames it. By default it asks Hadoop's `FileContext` to
 rename, which starts the program `readlink` eight times for each file where Hadoop's native library is missing, as
 it is in Spark's Python package. Hadoop's `FileSystem` renames without any. On a local disk, both look whether the file
-is there, and then rename (decision 0190).
+is there, and then rename (decision 0190). That is so for offsets and commits; logs of file sources follow the
+settings of the user's session.
 """
 
 from __future__ import annotations
