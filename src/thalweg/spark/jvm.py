@@ -6,8 +6,11 @@ Every question to the JVM takes a tenth of a millisecond, and py4j asks one for 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Classes, and static methods of them, that PySpark looks up anew for every UDF.
 OF_UDFS = {
@@ -89,3 +92,9 @@ def active_jvm() -> Any:  # noqa: ANN401 - as above
 
     context: Any = SparkContext._active_spark_context  # noqa: SLF001 - PySpark has no public way to ask without starting one
     return context._jvm  # noqa: SLF001 - as above
+
+
+def paths_are_local(spark: SparkSession) -> bool:
+    """Whether a path without a scheme is a path of this machine for Spark, as it is for Python."""
+    settings = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001 - Hadoop has no other way from Python
+    return str(settings.get("fs.defaultFS", "file:///")).startswith("file:")

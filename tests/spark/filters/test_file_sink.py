@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pytest
 
@@ -46,3 +47,23 @@ def test_a_micro_batch_that_comes_again_is_replaced(spark: SparkSession, tmp_pat
     for number, rows in ((0, 5), (1, 4), (1, 3), (11, 2), (1, 1)):
         sink.write(spark.range(rows, numPartitions=2), number)
     assert spark.read.json(f"{tmp_path}/out").count() == 5 + 1 + 2
+
+
+def test_a_folder_of_this_machine_is_claimed_without_hadoop(spark: SparkSession, tmp_path: Path) -> None:
+    """Hadoop would start a process for each file and folder."""
+    sinks = [FileSink(spark, f"{tmp_path}/out", f"{tmp_path}/{name}", "parquet", {}) for name in ("first", "second")]
+    with patch.object(FileSink, "_system", side_effect=AssertionError):
+        sinks[0].claim()
+        sinks[0].claim()
+        with pytest.raises(ValueError, match=r"is written by another query, with the checkpoint .*first"):
+            sinks[1].claim()
+        (tmp_path / "file").touch()
+        with pytest.raises(OSError, match=r"owner\.json cannot be written"):
+            FileSink(spark, f"{tmp_path}/file", f"{tmp_path}/first", "parquet", {}).claim()
+
+
+def test_hadoop_finds_what_was_claimed_without_it(spark: SparkSession, tmp_path: Path) -> None:
+    FileSink(spark, f"{tmp_path}/out", f"{tmp_path}/first", "parquet", {}).claim()
+    FileSink(spark, f"file://{tmp_path}/out", f"file://{tmp_path}/first", "parquet", {}).claim()
+    with pytest.raises(ValueError, match="is written by another query"):
+        FileSink(spark, f"file://{tmp_path}/out", f"file://{tmp_path}/second", "parquet", {}).claim()

@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from tests.spark.session.harness import (
     SECOND,
     Batch,
@@ -19,7 +23,9 @@ from tests.spark.session.harness import (
 )
 
 import thalweg as tw
+from thalweg.spark.plan_text import plan_text
 from thalweg.spark.session import engine
+from thalweg.spark.session.sinks import ROWS_IN_A_PLAN, Delivery
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -132,3 +138,48 @@ def test_a_folder_has_one_writer(spark: SparkSession, tmp_path: Path) -> None:
 def test_what_is_no_sink_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="to= is a folder, a function"):
         Driver(spark, tmp_path).session.query(str(TEXT), to=7)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_few_results_are_collected_without_a_job(spark: SparkSession, tmp_path: Path, zone: str) -> None:
+    """A DataFrame of few results is equal to that of their files, in rows and columns."""
+    columns = {
+        "round_start": pa.array([0, 1_700_000_000_000_000, None], pa.timestamp("us", "UTC")),
+        "flag": pa.array([True, None, False]),
+        "n": pa.array([1, None, 3], pa.int32()),
+        "money": pa.array([Decimal("1.25"), None, Decimal(-3)], pa.decimal128(10, 2)),
+        "name": pa.array(["a", None, "c"]),
+        "raw": pa.array([b"a", None, b"c"]),
+        "day": pa.array([date(2024, 2, 29), None, date(1970, 1, 1)]),
+        "x": pa.array([0.5, None, float("inf")]),
+    }
+    file = f"{tmp_path}/results.parquet"
+    parquet.write_table(pa.table(columns), file)
+    before = str(spark.conf.get("spark.sql.session.timeZone"))
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        schema = spark.read.parquet(file).schema
+        few = Delivery(spark, 0, (file,), schema, may_be_repeated=False, rows=3).frame()
+        many = Delivery(spark, 0, (file,), schema, may_be_repeated=False, rows=ROWS_IN_A_PLAN + 1).frame()
+        jobs = next_job(spark)
+        found = few.collect()
+        assert next_job(spark) == jobs
+        assert found == many.collect()
+        assert next_job(spark) > jobs
+        assert few.schema == many.schema == schema
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+
+
+def test_results_of_nested_types_come_from_files(spark: SparkSession, tmp_path: Path) -> None:
+    file = f"{tmp_path}/results.parquet"
+    parquet.write_table(pa.table({"listed": [[1, 2], None]}), file)
+    delivery = Delivery(spark, 0, (file,), spark.read.parquet(file).schema, may_be_repeated=False, rows=2)
+    assert [tuple(row) for row in delivery.frame().collect()] == [([1, 2],), (None,)]
+    assert "FileScan" in plan_text(delivery.frame())
+
+
+def next_job(spark: SparkSession) -> int:
+    """The number of Spark's next job."""
+    number: int = spark.sparkContext._jsc.sc().dagScheduler().nextJobId()  # noqa: SLF001 - nothing else tells
+    return number

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 from tests.spark.session.harness import SECOND, Batch, Driver, with_end
@@ -46,3 +47,13 @@ def test_small_rounds_of_several_files_are_computed_without_an_exchange(
     assert plan.count("HashJoin") == 2
     assert "Exchange" not in plan
     assert {name: spark.conf.get(name, None) for name in SETTINGS_OF_ONE_TASK} == before
+
+
+def test_queries_are_added_with_one_frame_of_no_rows_for_each_stream(spark: SparkSession, tmp_path: Path) -> None:
+    """Of many queries, Spark has to make few DataFrames: one of each stream that some query reads."""
+    session = Driver(spark, tmp_path).session
+    texts = ["SELECT k FROM A WHERE x > 1", "SELECT s FROM A", "SELECT A.k FROM A JOIN B ON A.k = B.k"]
+    with patch.object(type(spark), "createDataFrame", autospec=True, side_effect=type(spark).createDataFrame) as made:
+        for text in texts:
+            session.query(f"{text} WINDOW [5]")
+    assert made.call_count == len({"A", "B"})

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thalweg.spark.jvm import java_class
+from thalweg.spark.jvm import java_class, paths_are_local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,6 +30,8 @@ class FileSink:
         # Hadoop's file systems have no other way from Python.
         self._new_path = java_class(spark.sparkContext._jvm, "org.apache.hadoop.fs.Path")  # noqa: SLF001
         self._settings = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
+        # Where Hadoop's native library is missing, Hadoop starts a process for each file and folder that it makes.
+        self._is_local = paths_are_local(spark)
         self._path = path.rstrip("/")
         self._checkpoint = checkpoint
         self._format = file_format
@@ -70,21 +73,29 @@ class FileSink:
 
     def _read(self, file: str) -> dict[str, Any]:
         """A small JSON file; nothing if it is not there."""
+        content = self._content(file)
+        found: dict[str, Any] = json.loads(content) if content is not None else {}
+        return found
+
+    def _content(self, file: str) -> bytes | None:
+        if self._is_python_path(file):
+            return Path(file).read_bytes() if Path(file).exists() else None
         system, path = self._system(file)
         if not system.exists(path):
-            return {}
+            return None
         stream = system.open(path)
         try:
-            content = bytes(stream.readAllBytes())
+            return bytes(stream.readAllBytes())
         finally:
             stream.close()
-        found: dict[str, Any] = json.loads(content)
-        return found
 
     def _create(self, file: str, content: Mapping[str, str]) -> None:
         """Write a small JSON file, unless somebody has written it meanwhile."""
         from py4j.protocol import Py4JJavaError
 
+        if self._is_python_path(file):
+            _create_locally(Path(file), content)
+            return
         system, path = self._system(file)
         try:
             stream = system.create(path, False)  # noqa: FBT003 - overwrite nothing
@@ -97,6 +108,19 @@ class FileSink:
         finally:
             stream.close()
 
+    def _is_python_path(self, file: str) -> bool:
+        return self._is_local and "://" not in file
+
     def _system(self, place: str) -> tuple[Any, Any]:
         path = self._new_path(place)
         return path.getFileSystem(self._settings), path
+
+
+def _create_locally(file: Path, content: Mapping[str, str]) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("x") as stream:
+            json.dump(dict(content), stream)
+    except OSError as error:
+        if not (isinstance(error, FileExistsError) and file.exists()):
+            raise OSError(f"{file} cannot be written: {error}") from None

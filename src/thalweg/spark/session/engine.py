@@ -289,7 +289,7 @@ class SessionEngine:
             query = self.served[token]
             names = tuple(file for file, _ in own.files)
             try:
-                query.sink.deliver(Delivery(self._spark, number, names, query.schema, self._is_first))
+                query.sink.deliver(Delivery(self._spark, number, names, query.schema, self._is_first, own.rows))
             except Exception as error:
                 refuse_interruption(error)
                 if query.sink.must_not_miss:

@@ -239,6 +239,8 @@ def _has_keys_of_one_type(query: ContinuousQuery, frames: Mapping[str, DataFrame
     """Whether equal keys are equal in the same way everywhere: '1' = 1 and 1 = '01', but not '1' = '01'."""
     from pyspark.sql import functions as f
 
+    if not query.equi_joins:
+        return True
     inputs = {each.alias: frames[each.source].alias(each.alias) for each in query.inputs}
 
     def kind(side: Expression) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,25 @@ from thalweg.spark.filters.file_sink import FileSink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import StructField, StructType
+
+ROWS_IN_A_PLAN = 10_000  # of results, up to which they are part of a plan and not files that it reads
+PLAIN_TYPES = frozenset(
+    (
+        "boolean",
+        "byte",
+        "short",
+        "integer",
+        "long",
+        "float",
+        "double",
+        "decimal",
+        "string",
+        "binary",
+        "date",
+        "timestamp",
+    )
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +50,28 @@ class Delivery:
     files: tuple[str, ...]
     schema: StructType
     may_be_repeated: bool  # whether an earlier try may have delivered it already
+    rows: int | None = None  # in all files; None if that is not known
 
     def frame(self) -> DataFrame:
-        """The results as a DataFrame."""
-        return self.spark.read.schema(self.schema).parquet(*self.files)
+        """The results as a DataFrame: few rows are within its plan, so that Spark needs no job to collect them."""
+        from pyspark.sql.types import StructField, StructType
+
+        # As Spark reads files: any column may be NULL.
+        schema = StructType([StructField(field.name, field.dataType) for field in self.schema.fields])
+        if self.rows is None or self.rows > ROWS_IN_A_PLAN or not all(map(_is_plain, schema.fields)):
+            return self.spark.read.schema(schema).parquet(*self.files)
+        return self.spark.createDataFrame(_table(self.files), schema)
+
+
+def _is_plain(field: StructField) -> bool:
+    """Whether a column is of a type that Spark takes from Arrow as it is in files."""
+    return field.dataType.typeName() in PLAIN_TYPES
+
+
+def _table(files: Sequence[str]) -> pa.Table:
+    import pyarrow.parquet as pq
+
+    return pa.concat_tables([pq.read_table(file) for file in files], promote_options="permissive")
 
 
 class Sink(ABC):
@@ -63,11 +99,7 @@ class MemorySink(Sink):
 
     def deliver(self, delivery: Delivery) -> None:
         """Keep a table for each micro-batch."""
-        import pyarrow.parquet as pq
-
-        self._tables[delivery.number] = pa.concat_tables(
-            [pq.read_table(file) for file in delivery.files], promote_options="permissive"
-        )
+        self._tables[delivery.number] = _table(delivery.files)
 
     def table(self) -> pa.Table | None:
         """All results so far; None if there is none yet."""

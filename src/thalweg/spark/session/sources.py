@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 from thalweg.spark.filters.catalyst import facts_of
@@ -15,6 +15,8 @@ from thalweg.sql.query import Source
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
+
+    from thalweg.spark.session.views import TableViews
 
 STREAM = "stream"  # the column of the name of a row's stream
 
@@ -33,6 +35,17 @@ class SharedStream:
     def source(self) -> Source:
         """The stream as the text of a query sees it."""
         return Source(self.name, tuple(self.frame.columns))
+
+    @cached_property
+    def of_no_rows(self) -> TableViews:
+        """A view with its columns and no row, which is made once: Spark takes long to make a DataFrame of no rows."""
+        from pyspark.sql.types import StructField, StructType
+
+        from thalweg.spark.session.views import TableViews  # which knows streams itself
+
+        spark = self.frame.sparkSession
+        schema = StructType([StructField(column.name, column.dataType) for column in self.frame.schema.fields])
+        return TableViews(spark, {self.name: spark.createDataFrame([], schema)})
 
     def stored_name(self, column: str) -> str:
         """The name of one of its columns among the rows of all streams."""

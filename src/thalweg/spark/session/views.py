@@ -10,6 +10,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.session.position import WaitingFile
 from thalweg.spark.session.program import Program
 from thalweg.spark.session.sources import SharedStream
@@ -117,8 +118,8 @@ class RowViews(Views):
 
     @property
     def in_one_task(self) -> bool:
-        """Whether there are so few rows that each query runs in one task."""
-        return self.count <= ROWS_OF_ONE_TASK
+        """Whether there are rows, but so few that each query runs in one task."""
+        return 0 < self.count <= ROWS_OF_ONE_TASK
 
     def files_of(self, stream: str) -> list[str]:
         """The paths of the files with a stream's rows."""
@@ -126,16 +127,16 @@ class RowViews(Views):
 
     @cached_property
     def rows(self) -> dict[str, str]:
-        """The view of each stream's rows."""
+        """Where each stream's rows are selected from: a view, or a query that has no rows."""
         found = {}
         for stream in self._streams:
             if self._program.readers(stream.name):
-                schema = stored_schema(self._program, stream)
                 paths = self.files_of(stream.name)
-                frame = (
-                    self.spark.read.schema(schema).parquet(*paths) if paths else self.spark.createDataFrame([], schema)
-                )
-                found[stream.name] = self.add(frame)
+                if paths:
+                    schema = stored_schema(self._program, stream)
+                    found[stream.name] = self.add(self.spark.read.schema(schema).parquet(*paths))
+                else:
+                    found[stream.name] = f"({no_rows(self._program, stream)})"
         return found
 
 
@@ -146,10 +147,20 @@ def stored_schema(program: Program, stream: SharedStream) -> StructType:
     schema = StructType().add(TIME, LongType())
     for name in program.columns(stream):
         schema = schema.add(stream.stored_name(name), stream.frame.schema[name].dataType)
-    for condition in program.conditions:
-        if condition.stream == stream.name:
-            schema = schema.add(condition.column, BooleanType())
-    for call in program.calls:
-        if call.stream == stream.name:
-            schema = schema.add(call.column, BooleanType())
+    for column in _answers(program, stream):
+        schema = schema.add(column, BooleanType())
     return schema
+
+
+def no_rows(program: Program, stream: SharedStream) -> str:
+    """The text of a query with the columns of a stream's rows in files, and no row: Spark leaves out what reads it."""
+    own = [f"{backticked(name)} AS {backticked(stream.stored_name(name))}" for name in program.columns(stream)]
+    answers = [f"CAST(NULL AS BOOLEAN) AS {backticked(column)}" for column in _answers(program, stream)]
+    columns = ", ".join([f"CAST(NULL AS BIGINT) AS {TIME}", *own, *answers])
+    return f"SELECT {columns} FROM {stream.of_no_rows.names[stream.name]} WHERE FALSE"
+
+
+def _answers(program: Program, stream: SharedStream) -> list[str]:
+    """The columns with the answers of shared conditions and Python predicates on a stream's rows."""
+    conditions = [condition.column for condition in program.conditions if condition.stream == stream.name]
+    return conditions + [call.column for call in program.calls if call.stream == stream.name]

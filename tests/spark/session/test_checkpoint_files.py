@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from thalweg.spark.session.checkpoint_files import SETTING, renamed_by_file_system
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_a_session_renames_files_of_its_checkpoint_by_the_file_system(spark: SparkSession, tmp_path: Path) -> None:
+    with renamed_by_file_system(spark):
+        assert str(spark.conf.get(SETTING)).endswith(".FileSystemBasedCheckpointFileManager")
+        running = spark.readStream.format("rate").load().writeStream.format("noop")
+        query = running.option("checkpointLocation", f"{tmp_path}/checkpoint").start()
+    try:
+        manager = query._jsq.streamingQuery().offsetLog().fileManager().getClass().getSimpleName()  # noqa: SLF001
+    finally:
+        query.stop()
+    assert "FileSystemBased" in manager or "Checksum" in manager  # which wraps it, if checksums are on
+    assert spark.conf.get(SETTING, None) is None
+
+
+def test_what_the_user_has_chosen_stays(spark: SparkSession) -> None:
+    spark.conf.set(SETTING, "chosen")
+    try:
+        with renamed_by_file_system(spark):
+            assert spark.conf.get(SETTING) == "chosen"
+        assert spark.conf.get(SETTING) == "chosen"
+    finally:
+        spark.conf.unset(SETTING)
+
+
+def test_another_default_file_system_is_left_to_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("thalweg.spark.session.checkpoint_files.paths_are_local", lambda _: False)
+    with renamed_by_file_system(spark):
+        assert spark.conf.get(SETTING, None) is None
