@@ -63,6 +63,26 @@ class Facts:
         )
 
 
+class Answers:
+    """Answers to questions about a DataFrame, or about conditions on it, each of which is found once."""
+
+    def __init__(self) -> None:
+        self._answers: dict[Hashable, Any] = {}
+
+    def once(self, question: Hashable, answer: Callable[[], Found]) -> Found:
+        """The answer to a question, which is found the first time."""
+        if question not in self._answers:
+            self._answers[question] = answer()
+        found: Found = self._answers[question]
+        return found
+
+
+@once_a_frame
+def answers_about(_frame: DataFrame) -> Answers:
+    """The answers to questions about a DataFrame."""
+    return Answers()
+
+
 @dataclass(frozen=True, eq=False)
 class CatalystAnalysis:
     """The analysis of all conditions on a DataFrame of a classic session."""
@@ -71,14 +91,7 @@ class CatalystAnalysis:
     tree: Node  # of the conjunction of all conditions
     names: dict[int, str]  # of the DataFrame's columns, by Catalyst's numbers, where a name means one column
     numbers: frozenset[int]  # of all columns of the DataFrame
-    _answers: dict[Hashable, Any] = field(default_factory=dict, repr=False)
-
-    def once(self, question: Hashable, answer: Callable[[], Found]) -> Found:
-        """The answer to a question about these conditions, which is found once."""
-        if question not in self._answers:
-            self._answers[question] = answer()
-        found: Found = self._answers[question]
-        return found
+    answers: Answers = field(default_factory=Answers, repr=False)
 
     @cached_property
     def prover(self) -> Prover:
@@ -115,19 +128,21 @@ class AnalysedCondition:
     @property
     def facts(self) -> Facts:
         """The facts about the condition."""
-        return self.analysis.once(("facts", self.tree.number), lambda: self.analysis.facts(self.tree))
+        return self.analysis.answers.once(("facts", self.tree.number), lambda: self.analysis.facts(self.tree))
 
     @property
     def sql(self) -> str:
         """The condition as SQL text."""
-        return self.analysis.once(
+        return self.analysis.answers.once(
             ("sql", self.tree.number), lambda: self.analysis.catalyst.property_of(self.tree, "sql") or self.tree.kind
         )
 
     @property
     def column(self) -> Column | None:
         """A Column of the condition, which knows its columns by identity; None where Spark does not give one."""
-        return self.analysis.once(("column", self.tree.number), lambda: self.analysis.catalyst.column(self.tree))
+        return self.analysis.answers.once(
+            ("column", self.tree.number), lambda: self.analysis.catalyst.column(self.tree)
+        )
 
     @property
     def parts(self) -> list[AnalysedCondition]:
@@ -196,7 +211,7 @@ def refiltered(
 
     jvm = frame.sparkSession._jvm  # noqa: SLF001 - no public way
     try:
-        found = analysis.once(("filter", question), condition)
+        found = analysis.answers.once(("filter", question), condition)
         if made or found is None:
             return made[0] if made else lowered()
         text = java_method(jvm, "org.apache.spark.unsafe.types.UTF8String", "fromString")(tag)
@@ -209,7 +224,7 @@ def refiltered(
 
 
 def refiltered_in_python(
-    analysis: CatalystAnalysis,
+    answers: Answers,
     frame: Any,  # noqa: ANN401 - a classic DataFrame
     question: Hashable,
     make_function: Callable[[], Any],
@@ -227,7 +242,7 @@ def refiltered_in_python(
     spark = frame.sparkSession
     jvm, context = spark._jvm, spark.sparkContext  # noqa: SLF001 - no public way
     try:
-        found = analysis.once(("filter with UDF", question), remembered)
+        found = answers.once(("filter with UDF", question), remembered)
         if made or found is None:
             return made[0] if made else lowered()
         function = make_function()

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from thalweg.spark.filters.branching import branched
-from thalweg.spark.filters.catalyst import refiltered, refiltered_in_python
+from thalweg.spark.filters.catalyst import answers_about, refiltered, refiltered_in_python
 from thalweg.spark.filters.choose import runs_strictly
 from thalweg.spark.filters.conditions import SparkCondition
 from thalweg.spark.filters.forms import ConditionForm, LookupJoin, Place, PythonForm
+from thalweg.spark.filters.frames import is_streaming
 from thalweg.spark.filters.operators import (
     all_of,
     always,
@@ -58,16 +59,17 @@ def lower(query: FilterQuery, plan: FilterPlan, frame: DataFrame) -> DataFrame:
     def lowered() -> DataFrame:
         return _Lowering(query, plan, frame).run()
 
-    places = [stage.place for stage in plan.stages]
-    if query.analysis is None or plan.branchings:
+    places, analysis = [stage.place for stage in plan.stages], query.analysis
+    if plan.branchings:
         return lowered()
     same = (plan.order, tuple(sorted(plan.member_orders.items())), query.on_error)
-    if places == [Place.SPARK]:
-        return refiltered(query.analysis, frame, same, f"{TAG}{query.key}", lowered)
-    if places in ([Place.PYTHON], [Place.SPARK, Place.PYTHON]):
+    if analysis is not None and places == [Place.SPARK]:
+        return refiltered(analysis, frame, same, f"{TAG}{query.key}", lowered)
+    if places == [Place.PYTHON] or (analysis is not None and places == [Place.SPARK, Place.PYTHON]):
         function = PassFunction(query, plan, plan.stages[-1], Answer.KEEP)
-        if function.takes_columns_alone:
-            return refiltered_in_python(query.analysis, frame, (*same, function.columns), function.runner, lowered)
+        if function.takes_columns_alone and hasattr(frame, "_jdf") and not is_streaming(frame):
+            answers = answers_about(frame) if analysis is None else analysis.answers
+            return refiltered_in_python(answers, frame, (*same, function.columns), function.runner, lowered)
     return lowered()
 
 

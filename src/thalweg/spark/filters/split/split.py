@@ -104,7 +104,7 @@ def _split_once(
         return found()
     # A Column is told by its analysis: its own text has another number in every call.
     texts = [each.condition if isinstance(each.condition, str) else None for each in expressions]
-    return analysis.once(("split", *texts, *stay), found)
+    return analysis.answers.once(("split", *texts, *stay), found)
 
 
 def _analysis_of(pieces: Mapping[int, Piece]) -> CatalystAnalysis | None:

@@ -58,7 +58,7 @@ def udf_predicate(
     if not runs_python(condition.tree):
         return None
     question = ("udf", condition.tree.number, name, by_name)
-    found = condition.analysis.once(question, lambda: _found(name, condition, spark, by_name=by_name))
+    found = condition.analysis.answers.once(question, lambda: _found(name, condition, spark, by_name=by_name))
     if isinstance(found, StaysInSparkError):
         raise found
     return found
