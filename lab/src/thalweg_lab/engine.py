@@ -282,7 +282,8 @@ def process(  # noqa: C901, PLR0912, PLR0915 - one loop with its cases, and call
             if filling + 1 == batch.masks.size and _learn(code, window, state, batch) and looks:
                 counts[:] = 0  # these belong to the order before
                 began = clock()
-                sampling.forget(sample, order, state.trace[POSITION])
+                for place in range(state.trace[POSITION], order.size):
+                    sampling.forget_filter(sample, order[place])
             sampling.next_gap(sample, random.random())
         if looks:
             nanoseconds = 0 if probe_seconds > 0.0 else clock() - began

@@ -164,6 +164,14 @@ def _merge(block: np.void, reference: np.void, keep: float) -> None:
 
 
 @kernel
+def forget_filter(sampling: Sampling, number: int) -> None:
+    """Forget the rates of a filter."""
+    block, reference = sampling.block[number], sampling.reference[number]
+    block["evaluated"] = block["dropped"] = block["seconds"] = 0.0
+    reference["evaluated"] = reference["dropped"] = reference["seconds"] = 0.0
+
+
+@kernel
 def forget(sampling: Sampling, before: Integers, order: Integers) -> None:
     """Forget the rates of the filters that other tuples reach than in the order before.
 
@@ -172,9 +180,7 @@ def forget(sampling: Sampling, before: Integers, order: Integers) -> None:
     earlier = earlier_before = 0  # the masks of filters at the positions so far
     for position in range(order.size):
         if earlier != earlier_before or order[position] != before[position]:
-            block, reference = sampling.block[order[position]], sampling.reference[order[position]]
-            block["evaluated"] = block["dropped"] = block["seconds"] = 0.0
-            reference["evaluated"] = reference["dropped"] = reference["seconds"] = 0.0
+            forget_filter(sampling, order[position])
         earlier |= 1 << order[position]
         earlier_before |= 1 << before[position]
 
