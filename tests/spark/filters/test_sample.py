@@ -97,8 +97,9 @@ def test_steps_are_read_from_the_text_of_a_plan() -> None:
 @pytest.mark.usefixtures("large_inputs")
 def test_a_sample_that_takes_too_long_is_cancelled(numbers: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SAMPLE_SECONDS", 0.01)
-    kept = tw.where(numbers, *SLOW, "java_method('java.lang.Thread', 'sleep', 30L) <> ''")
+    kept = tw.where(numbers, *SLOW, "java_method('java.lang.Thread', 'sleep', 3600000L) <> ''")
     assert "no sample was used: a sample took longer than" in notes(kept)
+    assert numbers.count() == 4000  # its tasks were interrupted: the cores are free
 
 
 def test_a_mixed_disjunction_is_tried(numbers: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:

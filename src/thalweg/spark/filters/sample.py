@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 SAMPLE_ROWS = 4000
 SAMPLE_SECONDS = 3.0  # after which the job is cancelled, and the query runs without it
 CANCEL_EVERY = 0.05  # seconds
+INTERRUPT = "spark.job.interruptOnCancel"  # Spark's name of a thread's setting; Connect interrupts by itself
 LARGE_INPUT = 4 << 30  # bytes above which only the first partitions are sampled: a pass over all would take too long
 THINNING = 0.1  # of the rows, where only the first are looked at: neighbours are often alike
 PARTITION_ROWS = 2000  # of each partition
@@ -165,7 +166,10 @@ def _ticks(frame: DataFrame, conditions: Sequence[SparkCondition], clock: Column
 
 @contextmanager
 def _time_limit(frame: DataFrame) -> Iterator[None]:
-    """Cancel the jobs that are started within, if they take too long. Jobs that fail give no sample."""
+    """Cancel the jobs that are started within, if they take too long. Jobs that fail give no sample.
+
+    Their tasks are interrupted: a task that looks up only between two batches of rows would keep its core meanwhile.
+    """
     from pyspark.errors import PySparkException
 
     spark = frame.sparkSession
@@ -181,6 +185,9 @@ def _time_limit(frame: DataFrame) -> Iterator[None]:
             done.wait(CANCEL_EVERY)
 
     (context.addJobTag if context else spark.addTag)(tag)
+    interrupt_before = context.getLocalProperty(INTERRUPT) if context else None
+    if context:
+        context.setLocalProperty(INTERRUPT, "true")
     watcher = threading.Thread(target=watch, name="thalweg-sample", daemon=True)
     watcher.start()
     try:
@@ -195,6 +202,8 @@ def _time_limit(frame: DataFrame) -> Iterator[None]:
         done.set()
         watcher.join()
         (context.removeJobTag if context else spark.removeTag)(tag)
+        if context:
+            context.setLocalProperty(INTERRUPT, interrupt_before)  # type: ignore[arg-type]  # None takes it away
 
 
 def _choose_rows(frame: DataFrame, size: int | None) -> tuple[DataFrame, str]:
