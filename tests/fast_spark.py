@@ -25,6 +25,7 @@ DAEMON = Path(__file__).parent / "python_daemon" / "preloaded_daemon.py"
 @contextmanager
 def fast_session(name: str, **more: Any) -> Iterator[SparkSession]:  # noqa: ANN401 - what Spark takes as a setting
     """A local session with more settings, which is stopped at the end."""
+    from thalweg.spark.session.checkpoint_files import BY_FILE_SYSTEM, SETTING
     from thalweg.spark.start import QUIET, local_session
 
     java_options = "spark.driver.extraJavaOptions"
@@ -32,6 +33,7 @@ def fast_session(name: str, **more: Any) -> Iterator[SparkSession]:  # noqa: ANN
         java_options: f"{QUIET[java_options]} {JAVA_OPTIONS}",
         "spark.python.daemon.module": DAEMON.stem,
         "spark.sql.streaming.checkpoint.fileChecksum.enabled": False,  # twice the files for each micro-batch
+        SETTING: BY_FILE_SYSTEM,  # instead of eight processes for each file of a checkpoint
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(DAEMON.parent), prepend=os.pathsep)  # where the JVM's workers look for modules

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,15 @@ from thalweg.spark.session.checkpoint_files import SETTING, renamed_by_file_syst
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+@pytest.fixture(autouse=True)
+def no_choice(spark: SparkSession) -> Iterator[None]:
+    """The session of the tests has made a choice for all its queries."""
+    chosen = str(spark.conf.get(SETTING))
+    spark.conf.unset(SETTING)
+    yield
+    spark.conf.set(SETTING, chosen)
 
 
 def test_a_session_renames_files_of_its_checkpoint_by_the_file_system(spark: SparkSession, tmp_path: Path) -> None:

@@ -19,30 +19,24 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SETTING = "spark.sql.streaming.checkpointFileManagerClass"
-STREAMING = "org.apache.spark.sql.execution.streaming"
-CLASSES = (  # the first one since Spark 4.1
-    f"{STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager",
-    f"{STREAMING}.FileSystemBasedCheckpointFileManager",
-)
+BY_FILE_SYSTEM = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 
 @contextmanager
 def renamed_by_file_system(spark: SparkSession) -> Iterator[None]:
     """Let a streaming query that is started within the context rename so, unless the user has chosen another way."""
-    found = _known_class(spark) if spark.conf.get(SETTING, None) is None and paths_are_local(spark) else None
-    if found is None:
+    if spark.conf.get(SETTING, None) is not None or not paths_are_local(spark) or not _is_known(spark):
         yield
         return
-    spark.conf.set(SETTING, found)
+    spark.conf.set(SETTING, BY_FILE_SYSTEM)
     try:
         yield
     finally:
         spark.conf.unset(SETTING)
 
 
-def _known_class(spark: SparkSession) -> str | None:
-    """The class of this version of Spark; None if there is none by a known name."""
+def _is_known(spark: SparkSession) -> bool:
+    """Whether this version of Spark has the class; no setting of Spark tells."""
     from py4j.java_gateway import JavaClass
 
-    jvm = spark.sparkContext._jvm  # noqa: SLF001 - classes have no other way from Python
-    return next((name for name in CLASSES if isinstance(java_class(jvm, name), JavaClass)), None)
+    return isinstance(java_class(spark.sparkContext._jvm, BY_FILE_SYSTEM), JavaClass)  # noqa: SLF001 - no other way
