@@ -10,12 +10,11 @@ restart sees exactly the state that was committed.
 
 from __future__ import annotations
 
-import json
 import time
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -23,7 +22,7 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
-from thalweg.mjoin import BEGINNING, Cell, JoinQuery, Statistics, Step, TimeWindow
+from thalweg.mjoin import BEGINNING, Cell, Statistics, Step
 from thalweg.mjoin.catch_up import catch_up
 from thalweg.mjoin.layouts import PLAIN
 from thalweg.mjoin.marks import counted_here, unmarked
@@ -34,11 +33,11 @@ from thalweg.spark.joins.arrivals import Arrivals
 from thalweg.spark.joins.cell_owner import CELL_OWNER, CellId, OwnedCell
 from thalweg.spark.joins.garbage import exclude_modules
 from thalweg.spark.joins.idle import StreamTime
+from thalweg.spark.joins.ledger import keep_ledger
 from thalweg.spark.joins.messages import LEDGER, Message, MessageKind, TaskReport
 from thalweg.spark.joins.packing import task_property
 from thalweg.spark.joins.results import as_frame
 from thalweg.spark.joins.spec import JoinSpec, WindowTooLargeError, sum_counts
-from thalweg.spark.joins.splitting import SplittingRecord
 from thalweg.spark.joins.state import CellState, LedgerState, StoredSegment, TableInCell
 
 if TYPE_CHECKING:
@@ -94,10 +93,19 @@ class JoinProcessor(StatefulProcessor):
             for kind, name, payload in zip(frame["kind"], frame["input"], frame["payload"], strict=True)
         )
         if key[0] == LEDGER:
-            reports = [TaskReport.from_bytes(message.payload) for message in messages]
-            self._keep_ledger(reports, self._watermark(timerValues))
+            self._keep_ledger([TaskReport.from_bytes(message.payload) for message in messages], timerValues)
             return iter(())
         return self._step(key[0], messages, timerValues)
+
+    def _keep_ledger(self, reports: Sequence[TaskReport], timer_values: Any) -> None:  # noqa: ANN401 - Spark's
+        """Take the reports of all tasks of the micro-batch into the state of the ledger."""
+        value = self._value.get()
+        before = LedgerState.from_bytes(bytes(value[0])) if value else None
+        state = keep_ledger(self.spec, before, reports, _microseconds(self._watermark(timer_values)))
+        self._value.update((state.to_bytes(),))
+        split = state.splitting.describe(self.spec.layout.shares) if state.splitting else None
+        counts = {"without_key_or_time": state.without_key_or_time}
+        self.spec.report("ledger", {"at": time.time(), "counts": counts, "split": split})
 
     def handleExpiredTimer(  # noqa: N802 - Spark's name
         self,
@@ -116,8 +124,6 @@ class JoinProcessor(StatefulProcessor):
     def close(self) -> None:
         """Called by Spark when a task ends."""
         CELL_OWNER.end_task()
-
-    # ------------------------------------------------------------------------------------------------- a cell
 
     def _step(self, label: int, messages: Iterable[Message], timer_values: Any) -> Iterator[pd.DataFrame]:  # noqa: ANN401 - Spark's
         """Take in new rows piece by piece, and give results part by part: so memory is that of the windows and a bound.
@@ -343,90 +349,6 @@ class JoinProcessor(StatefulProcessor):
         self.spec.report(f"cell-{cell}", report)
         if statistics.switches or state.counts["steps"] == 1:
             self.spec.save(state.knowledge)
-
-    # ---------------------------------------------------------------------------------------------- the ledger
-
-    def _keep_ledger(self, reports: list[TaskReport], watermark: int) -> None:
-        """Count rows without key or time, refuse a layout unlike the state's, and decide which keys to split next."""
-        value = self._value.get()
-        before = LedgerState.from_bytes(bytes(value[0])) if value else LedgerState(reports[0].layout, {})
-        for report in reports:
-            _check_layout(before.layout, report.layout, self.spec.plan.query)
-        growth = _window_growth(before.layout, self.spec.plan.query)
-        counts = sum_counts(
-            [
-                {"without_key_or_time": before.without_key_or_time},
-                *({"without_key_or_time": {report.input: report.without_key_or_time}} for report in reports),
-            ]
-        )
-        record = self._split(before.splitting and before.splitting.with_longer_windows(growth), reports, watermark)
-        state = replace(
-            before,
-            layout=self.spec.layout.text(),
-            without_key_or_time=counts["without_key_or_time"],
-            splitting=record,
-        )
-        self._value.update((state.to_bytes(),))
-        split = record.describe(self.spec.layout.shares) if record else None
-        self.spec.report("ledger", {"at": time.time(), "counts": counts, "split": split})
-
-    def _split(
-        self, record: SplittingRecord | None, reports: list[TaskReport], watermark: int
-    ) -> SplittingRecord | None:
-        """The record of frequent keys after a micro-batch."""
-        splitting = self.spec.plan.splitting
-        if splitting is None:
-            if record and record.is_split:
-                raise SavedStateError(
-                    "frequent keys are split in this checkpoint, which needs a folder that the driver and all workers "
-                    "share: write state='...', or start with a new checkpoint"
-                )
-            return None
-        batch = int(task_property("streaming.sql.batchId"))
-        record = record or SplittingRecord.new(splitting, batch)
-        return record.after(
-            splitting,
-            task_property("sql.streaming.queryId"),
-            batch,
-            {report.entry for report in reports},
-            [report.skew for report in reports if report.skew],
-            _microseconds(watermark),
-        )
-
-
-def _check_layout(before: str, now: str, query: JoinQuery) -> None:
-    """Refuse another layout than that of the state, as far as an earlier version has written it down."""
-    values_before, values = json.loads(before), json.loads(now)
-    changed = [name for name, value in values_before.items() if value != values.get(name)]
-    if changed == ["windows"] and query.may_change_windows and _are_by_time(query, values_before["windows"]):
-        return  # cells refuse windows that need rows which have left
-    if changed:
-        said = "; ".join(f"{name} were {values_before[name]} and would be {values.get(name)}" for name in changed)
-        moved = " Rows would be in other cells, and Spark can move no state." if "shares" in changed else ""
-        raise SavedStateError(
-            f"the checkpoint holds the state of another join: {said}.{moved} Write the same cells=, rates=, on=, "
-            f"windows= and output= as before, or start with a new checkpoint"
-        )
-
-
-def _are_by_time(query: JoinQuery, windows: Mapping[str, str]) -> bool:
-    """Whether the windows of the query are as before, or by time as before."""
-    return all(
-        str(each.window) == windows[each.name]
-        or (isinstance(each.window, TimeWindow) and TimeWindow.is_text(windows[each.name]))
-        for each in query.inputs
-    )
-
-
-def _window_growth(before: str, query: JoinQuery) -> int:
-    """By how many microseconds windows are longer than those of a layout, at most; 0 if none is."""
-    windows = json.loads(before)["windows"]
-    return max(
-        each.window.microseconds - int(windows[each.name].partition(" ")[0])
-        if isinstance(each.window, TimeWindow) and TimeWindow.is_text(windows[each.name])
-        else 0
-        for each in query.inputs
-    )
 
 
 def latest_left(before: CellState | None, statistics: Statistics) -> dict[str, int] | None:
