@@ -6,6 +6,7 @@ import time
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 NAME = "tpch-queries"
 SCALE, ROUNDS, TRIES = 0.1, 3, 5  # more tries than rounds: a slow moment of the machine is longer than a query
+CALLS = 5  # of tw.adapt, whose time a note tells
 MOST_TIMES = 1.1  # the time of plain Spark that a query may take
 
 PLAIN, PLAIN_AGAIN = "plain Spark", "plain Spark again"
@@ -50,7 +52,7 @@ def measure(
 
             contenders = {THALWEG: _answer(adapted), PLAIN: _answer(plain), PLAIN_AGAIN: _answer(plain)}
             race(NAME, contenders, 1, lambda _done, _total: None, "")  # untimed: the JVM compiles, files are read
-            ticks, note = part_of(tick, place, len(numbers)), f"scale {scale}"
+            ticks, note = part_of(tick, place, len(numbers)), f"scale {scale}; {_adaptation(plain)}"
             races.append(race(NAME, contenders, rounds, ticks, note, label=f"query {number}", tries=tries))
         drop_views(spark)
     names = (THALWEG, PLAIN, PLAIN_AGAIN)
@@ -58,9 +60,24 @@ def measure(
     together = Race(NAME, sums, f"scale {scale}, {len(races)} queries", "together")
     return [
         *(found.slower(PLAIN, MOST_TIMES) for found in races),
+        *(found.slower_at_best(PLAIN, MOST_TIMES) for found in races),
+        *(found.control_at_best(PLAIN, PLAIN_AGAIN) for found in races),
         together.slower(PLAIN, MOST_TIMES),
         together.control(PLAIN, PLAIN_AGAIN),
     ]
+
+
+def _adaptation(make: Callable[[], DataFrame]) -> str:
+    """What tw.adapt does to a query, and how long that takes."""
+    import thalweg as tw
+
+    seconds, is_same = [], True
+    for _ in range(CALLS):
+        frame = make()
+        start = time.perf_counter()
+        is_same = tw.adapt(frame) is frame
+        seconds.append(time.perf_counter() - start)
+    return f"tw.adapt takes {1e3 * median(seconds):.1f} ms and {'changes nothing' if is_same else 'changes the plan'}"
 
 
 def _answer(make: Callable[[], DataFrame]) -> Callable[[], Measurement]:
