@@ -37,9 +37,10 @@ def databases(spark: SparkSession) -> Iterator[list[str]]:
 
 def is_found_again(frame: DataFrame, make: Any) -> bool:  # noqa: ANN401 - a function that makes a Column
     """Whether the second of two calls takes over the analysis of the first."""
-    first, again = (analyse(frame, [make()])[0].analysis for _ in range(2))
-    known = repeated_conditions._conditions_on(frame).values()  # noqa: SLF001 - nothing else tells
-    return first is again and any(each.analysis is first for each in known)
+    analyse(frame, [make()])
+    known = dict(repeated_conditions._conditions_on(frame))  # noqa: SLF001 - nothing else tells
+    analyse(frame, [make()])
+    return repeated_conditions._conditions_on(frame) == known and bool(known)  # noqa: SLF001 - as above
 
 
 def test_conditions_that_depend_on_session_and_frame_alone_are_found_again(

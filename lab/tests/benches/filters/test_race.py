@@ -18,12 +18,6 @@ def test_slower_is_the_inverse() -> None:
     assert made(optimum=[1.0, 1.0, 0.5]).slower("optimum", 1.1).value == 2.0
 
 
-def test_the_fastest_runs_of_each_are_compared() -> None:
-    found = made(plain=[3.0, 0.8, 9.0])
-    assert found.slower_at_best("plain", 1.1).value == pytest.approx(1.25)
-    assert found.control_at_best(THALWEG, AGAIN).value == 1.0
-
-
 def test_later_is_in_milliseconds() -> None:
     assert made(plain=[0.9, 0.98, 0.97]).later("plain", 50).value == pytest.approx(30)
     assert made(plain=[0.9, 0.98, 0.97]).apart("plain", THALWEG, 50).value == pytest.approx(30)

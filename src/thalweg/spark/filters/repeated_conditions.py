@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -32,11 +33,8 @@ MOST_CONDITIONS = 50  # that are remembered of a DataFrame
 KNOWN_NAMES = {
     "UnresolvedAttribute", "UnresolvedExtractValue", "UnresolvedFunction", "UnresolvedNamedLambdaVariable"
 }  # fmt: skip
-NOT_OF_CATALOGS = (
-    "",
-    "system.builtin.",
-    "system.session.",
-)  # before names of functions; from Spark 4.2 on the last two
+# Before names of functions that are in no catalog; from Spark 4.2 on the last two.
+NOT_OF_CATALOGS = ("", "system.builtin.", "system.session.")
 # Settings by which functions in catalogs may come before functions of the session.
 CATALOGS_FIRST = {"spark.sql.functionResolution.sessionOrder": "last", "spark.sql.path.enabled": "true"}
 
@@ -52,28 +50,32 @@ def analysed_once(frame: DataFrame, condition: Column, analyse: Callable[[], Cat
     try:
         state = _state_of(session)
         written = session._jsparkSession.expression(condition._jc)  # noqa: SLF001 - no public way
-        text = RESULT_ID.sub("", written.toString())
+        key = RESULT_ID.sub("", written.toString()), state.number
         known = _conditions_on(frame)
-        found = known.get((text, state.number))
-        if found is not None and found.written.semanticEquals(written):
+        found = known.get(key)
+        if found is not None and found.written.semanticEquals(written) and found.is_repeatable:
             return found.analysis
-        depends_on_more = _depends_on_more(written, state)
-    except (Py4JError, PySparkException, TypeError, ValueError):  # a version of Spark with other objects
+    except (Py4JError, PySparkException, TypeError):  # a version of Spark with other objects
         return analyse()
     analysis = analyse()
-    if not depends_on_more and _is_repeatable(analysis):
-        known[text, state.number] = _Condition(written, analysis)
-        for key in _outdated(known, state.number):
-            known.pop(key, None)
+    known[key] = _Condition(written, state.functions, analysis)
+    for outdated in _outdated(known, state.number):
+        known.pop(outdated, None)
     return analysis
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Condition:
     """A condition that was analysed."""
 
     written: Any  # before its analysis: an expression of the JVM
+    functions: frozenset[str]  # of the session, at that time
     analysis: CatalystAnalysis
+
+    @cached_property
+    def is_repeatable(self) -> bool:
+        """Whether the analysis would be the same as long as neither DataFrame nor session changes."""
+        return _depends_on_session_alone(self.analysis) and _has_known_names(self.written.toJSON(), self.functions)
 
 
 @once_a_frame
@@ -136,27 +138,27 @@ def _copied(spark: Any) -> _State:  # noqa: ANN401 - a classic session
     return _State(next(_numbers), live, copy, frozenset(names))
 
 
-def _is_repeatable(analysis: CatalystAnalysis) -> bool:
-    """Whether another analysis of the condition would be the same: it has no subquery, variable or random number."""
+def _depends_on_session_alone(analysis: CatalystAnalysis) -> bool:
+    """Whether there is no subquery, variable or random number in an analysed condition."""
     has_variable = any(node.kind == "VariableReference" for node in nodes_in(analysis.tree))
     return analysis.is_deterministic and analysis.catalyst.counts_alike and not has_variable
 
 
-def _depends_on_more(written: Any, state: _State) -> bool:  # noqa: ANN401 - an expression of the JVM
-    """Whether a condition has names that may mean something else when neither DataFrame nor session has changed."""
-    text = written.toJSON()
-    if '"plan":' in text:
-        return True
-    for node in json.loads(text):
-        kind = node["class"].rpartition(".")[2]
-        if ("Unresolved" in kind or "Identifier" in kind) and kind not in KNOWN_NAMES:
-            return True
-        if kind == "UnresolvedFunction" and not _is_known(node["nameParts"], state):
-            return True
-    return False
+def _has_known_names(text: str, functions: frozenset[str]) -> bool:
+    """Whether the names in a condition, as Catalyst writes it in JSON, follow from DataFrame and session.
+
+    >>> names = '[{"class": "a.UnresolvedFunction", "nameParts": "[%s]"}]'
+    >>> [_has_known_names(names % name, frozenset({"system.builtin.abs"})) for name in ("abs", "db, abs")]
+    [True, False]
+    """
+    nodes = json.loads(text)
+    kinds = [node["class"].rpartition(".")[2] for node in nodes]
+    if '"plan":' in text or any("Unresolved" in kind or "Identifier" in kind for kind in {*kinds} - KNOWN_NAMES):
+        return False
+    called = [node["nameParts"] for node, kind in zip(nodes, kinds, strict=True) if kind == "UnresolvedFunction"]
+    return all(_is_known(name[1:-1].lower(), functions) for name in called)
 
 
-def _is_known(name_parts: str, state: _State) -> bool:
-    """Whether a name, as in ``[length]``, means a function of Spark or of the session, and none of a catalog."""
-    name = name_parts[1:-1].lower()
-    return not state.functions.isdisjoint(f"{prefix}{name}" for prefix in NOT_OF_CATALOGS)
+def _is_known(name: str, functions: frozenset[str]) -> bool:
+    """Whether a name means a function of Spark or of the session, and none of a catalog."""
+    return any(f"{prefix}{name}" in functions for prefix in NOT_OF_CATALOGS)

@@ -58,18 +58,6 @@ class Race:
         value, note = self._ratio(contender, than)
         return at_most(self.scenario, self._measure(f"{contender}, times the time of {than}"), value, target, note)
 
-    def slower_at_best(self, than: str, target: float, contender: str = THALWEG) -> Result:
-        """The same by the fastest run of each, which other work on the machine has held up least; for short runs."""
-        value, note = self._ratio_at_best(contender, than)
-        measure = self._measure(f"{contender}, times the time of {than}, fastest runs")
-        return at_most(self.scenario, measure, value, target, note)
-
-    def control_at_best(self, contender: str, again: str, bounds: tuple[float, float] = CONTROL) -> Result:
-        """The A/A control by the fastest run of each."""
-        value, note = self._ratio_at_best(again, contender)
-        measure = self._measure(f"A/A control: {again} against {contender}, fastest runs")
-        return between(self.scenario, measure, value, bounds, note)
-
     def later(self, than: str, milliseconds: float, contender: str = THALWEG) -> Result:
         """How many milliseconds more than another a contender takes, by their medians; for short runs."""
         value, note = self._difference(contender, than)
@@ -97,10 +85,6 @@ class Race:
         mine, theirs = (1e3 * median(self.seconds[name]) for name in (contender, than))
         medians = f"medians of {len(self.seconds[contender])} rounds; {contender} {mine:.0f} ms, {than} {theirs:.0f} ms"
         return mine - theirs, f"{self.note}; {medians}"
-
-    def _ratio_at_best(self, slow: str, fast: str) -> tuple[float, str]:
-        longer, shorter = min(self.seconds[slow]), min(self.seconds[fast])
-        return longer / shorter, f"{self.note}; {fast} {shorter:.3f} s, {slow} {longer:.3f} s"
 
     def _ratio(self, slow: str, fast: str) -> tuple[float, str]:
         ratios = [longer / shorter for longer, shorter in zip(self.seconds[slow], self.seconds[fast], strict=True)]
