@@ -43,6 +43,7 @@ def check(found: dict[str, Any]) -> None:
     assert found["split"] == SPLIT
     assert found["adapted"]
     assert found["enabled"]
+    assert found["explained"]
     assert found["streamed"] == STREAMED
     assert found["stream_rows"] == 4000
 

@@ -41,6 +41,17 @@ def test_threads_keep_their_output(kept: DataFrame) -> None:
     assert all(order == ["id > 3"] for order in found)
 
 
+def test_a_filter_that_fails_while_spark_plans_it_is_explained(spark: SparkSession) -> None:
+    from pyspark.errors import ArithmeticException
+
+    few = spark.sql("SELECT * FROM VALUES (0, 1), (5, 2) AS few(x, y)")
+    kept = tw.where(few, "10 / x > 1 AND y > 0")
+    with pytest.raises(ArithmeticException):
+        kept.collect()
+    (explained,) = tw.explain(kept).to_dict()["wheres"]
+    assert len(explained["predicates"]) == 2
+
+
 @pytest.mark.parametrize("wrong", [None, 5, "a > 1", [1]])
 def test_what_cannot_be_explained_is_refused(wrong: object) -> None:
     with pytest.raises(TypeError, match=r"tw\.explain takes a DataFrame, a streaming query, or what tw\.stream gave"):

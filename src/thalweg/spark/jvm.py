@@ -12,6 +12,8 @@ from weakref import WeakKeyDictionary
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+CATALYST = "org.apache.spark.sql.catalyst"  # the package of Spark's plans and expressions
+
 # Classes, and static methods of them, that PySpark looks up anew for every UDF.
 OF_UDFS = {
     "PythonUtils": ("getBroadcastThreshold", "toSeq"),

@@ -15,7 +15,13 @@ KEY_IN_PLAN = re.compile(r"thalweg[:_]([0-9a-f]{12})")
 
 def keys_in_plan(explained: Any) -> list[str]:  # noqa: ANN401 - a DataFrame or a streaming query, classic or Connect
     """The keys of runs in the plan of a DataFrame or of a streaming query, the innermost last."""
-    return list(dict.fromkeys(KEY_IN_PLAN.findall(plan_text(explained))))
+    from pyspark.errors import PySparkException
+
+    try:
+        text = plan_text(explained)
+    except PySparkException:  # Spark evaluates filters of small tables when it plans them, and such a filter fails
+        text = _written_text(explained)
+    return list(dict.fromkeys(KEY_IN_PLAN.findall(text)))
 
 
 def plan_text(explained: Any, mode: str = "extended") -> str:  # noqa: ANN401 - as above
@@ -39,3 +45,11 @@ def plan_text(explained: Any, mode: str = "extended") -> str:  # noqa: ANN401 - 
     raise TypeError(
         f"tw.explain takes a DataFrame, a streaming query, or what tw.stream gave, not {type(explained).__name__}"
     )
+
+
+def _written_text(explained: Any) -> str:  # noqa: ANN401 - as above
+    """The plan of a DataFrame as it was written, which Spark has not optimized; nothing of a streaming query."""
+    own = vars(explained)
+    if "_jdf" in own:  # a classic DataFrame
+        return str(explained._jdf.queryExecution().analyzed())  # noqa: SLF001 - as above
+    return str(explained._plan.to_proto(explained._session.client)) if "_plan" in own else ""  # noqa: SLF001 - as above

@@ -115,6 +115,17 @@ def enabled(numbers: DataFrame) -> bool:
     )
 
 
+def explained_although_it_fails(spark: SparkSession) -> bool:
+    """A filter that Spark evaluates, and that fails, while it plans the query: tw.explain tells of it all the same."""
+    few = spark.sql("SELECT * FROM VALUES (0, 1), (5, 2) AS few(x, y)")
+    kept = tw.where(few, "10 / x > 1 AND y > 0")
+    try:
+        kept.collect()
+    except Exception:  # noqa: BLE001 - whatever this Spark makes of it
+        return len(tw.explain(kept).to_dict()["wheres"][0]["predicates"]) == 2
+    return False
+
+
 def plan_of(frame: DataFrame) -> str:
     with contextlib.redirect_stdout(io.StringIO()) as text:
         frame.explain()
@@ -145,6 +156,7 @@ def main(master: str) -> None:
     about["split"] = written_as_people_do(numbers)
     about["adapted"] = adapted(numbers)
     about["enabled"] = enabled(numbers)
+    about["explained"] = explained_although_it_fails(spark)
     with tempfile.TemporaryDirectory() as folder:
         numbers.write.parquet(f"{folder}/in")
         stream = spark.readStream.schema(numbers.schema).parquet(f"{folder}/in")

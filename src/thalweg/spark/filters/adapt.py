@@ -23,12 +23,11 @@ from thalweg.spark.filters.query import FilterOptions, ask
 from thalweg.spark.filters.sample_worth import WORTH_ORDERING, pays_unsampled
 from thalweg.spark.filters.trees import is_cheap, runs_python, tree_of
 from thalweg.spark.filters.where import check_frame, look, record
-from thalweg.spark.jvm import java_class, java_value
+from thalweg.spark.jvm import CATALYST, java_class, java_value
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-CATALYST = "org.apache.spark.sql.catalyst"
 LEFT, RIGHT = 0, 1
 SIDES = {  # of a join that drop a row before or after it alike
     "INNER": (LEFT, RIGHT),

@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from thalweg.spark.filters.frames import once_a_frame
+from thalweg.spark.filters.frames import Answers, once_a_frame
 from thalweg.spark.filters.harmless import Node, Prover
 from thalweg.spark.filters.operators import all_of
+from thalweg.spark.filters.repeated_conditions import RESULT_ID, analysed_once
 from thalweg.spark.filters.trees import columns_in, is_cheap, nodes_in, numbers_in, runs_python, tree_of
-from thalweg.spark.jvm import java_class, java_method, python_function
+from thalweg.spark.jvm import CATALYST, java_class, java_method
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructField
 
 ATTRIBUTE = re.compile(r"(.*)#(\d+)L?(-T\d+ms)?", re.DOTALL)  # as Spark writes it: name, number, type, watermark
-CATALYST = "org.apache.spark.sql.catalyst"
 ERROR_LOGGER = "SQLQueryContextLogger"  # PySpark's
 SEPARATOR = "\0"  # occurs in no name
-RESULT_ID = re.compile(r"(?<=\))#\d+L?")  # of a call of a Python UDF: another in every call
 NULL_TESTS = frozenset({"IsNull", "IsNotNull", "EqualNullSafe"})  # kinds of expressions that become tests for NULL
 MOST_ANALYSES = 200  # that are remembered
-
-Found = TypeVar("Found")
 
 _analyses: dict[tuple[str, str, str], CatalystAnalysis] = {}  # by conditions, columns and settings
 _null_intolerant: dict[str, bool] = {}  # by Catalyst's classes, as the JVM has told: every question to it takes time
@@ -61,26 +58,6 @@ class Facts:
             calls_udf=all(member.calls_udf or member.deterministic for member in members)
             and any(member.calls_udf for member in members),
         )
-
-
-class Answers:
-    """Answers to questions about a DataFrame, or about conditions on it, each of which is found once."""
-
-    def __init__(self) -> None:
-        self._answers: dict[Hashable, Any] = {}
-
-    def once(self, question: Hashable, answer: Callable[[], Found]) -> Found:
-        """The answer to a question, which is found the first time."""
-        if question not in self._answers:
-            self._answers[question] = answer()
-        found: Found = self._answers[question]
-        return found
-
-
-@once_a_frame
-def answers_about(_frame: DataFrame) -> Answers:
-    """The answers to questions about a DataFrame."""
-    return Answers()
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +129,15 @@ class AnalysedCondition:
     @property
     def stands_alone(self) -> bool:
         """Whether the condition reads columns of the DataFrame and nothing else: neither others nor a subquery."""
-        has_subquery = any("plan" in node.fields for node in nodes_in(self.tree))
-        return not has_subquery and self.analysis.numbers.issuperset(numbers_in(self.tree))
+        return self.reads_own_columns and not any("plan" in node.fields for node in nodes_in(self.tree))
+
+    @property
+    def reads_own_columns(self) -> bool:
+        """Whether the condition reads columns of the DataFrame alone, and none that Spark adds for it.
+
+        Spark adds the arguments of functions that are written in SQL.
+        """
+        return self.analysis.numbers.issuperset(numbers_in(self.tree))
 
 
 def facts_of(frame: DataFrame, conditions: Sequence[Column]) -> list[Facts]:
@@ -182,131 +166,14 @@ def analyse(frame: DataFrame, conditions: Sequence[Column]) -> list[AnalysedCond
     """
     if not conditions:
         return []
-    filtered: Any = frame.where(all_of(conditions))
-    root = _condition_of(filtered._jdf.queryExecution().analyzed())  # noqa: SLF001 - no public way to the plan
-    analysis = _remembered(frame, root)
+    conjunction = all_of(conditions)
+
+    def analysed() -> CatalystAnalysis:
+        filtered: Any = frame.where(conjunction)
+        return _remembered(frame, _condition_of(filtered._jdf.queryExecution().analyzed()))  # noqa: SLF001 - no public way
+
+    analysis = analysed_once(frame, conjunction, analysed)
     return [AnalysedCondition(tree, analysis) for tree in _operands(analysis.tree, len(conditions))]
-
-
-def refiltered(
-    analysis: CatalystAnalysis,
-    frame: Any,  # noqa: ANN401 - a classic DataFrame
-    question: Hashable,
-    tag: str,
-    lowered: Callable[[], DataFrame],
-) -> DataFrame:
-    """The DataFrame that `lowered` makes of analysed conditions: a filter of conditions, with a tag behind them.
-
-    The conditions of such a filter are remembered with the analysis: the next filter of the same kind is made of them
-    without another analysis by Spark, which takes longer than all else of a call.
-    """
-    from py4j.protocol import Py4JError
-
-    made: list[DataFrame] = []
-
-    def condition() -> Any:  # noqa: ANN401 - an expression of the JVM
-        made.append(lowered())
-        found = _condition_below(made[0], frame)
-        return found.left() if found is not None and found.nodeName() == "And" else None
-
-    jvm = frame.sparkSession._jvm  # noqa: SLF001 - no public way
-    try:
-        found = analysis.answers.once(("filter", question), condition)
-        if made or found is None:
-            return made[0] if made else lowered()
-        text = java_method(jvm, "org.apache.spark.unsafe.types.UTF8String", "fromString")(tag)
-        kind = java_method(jvm, "org.apache.spark.sql.types.DataTypes", "StringType")  # a constant
-        literal = java_class(jvm, f"{CATALYST}.expressions.Literal")(text, kind)
-        is_tagged = java_class(jvm, f"{CATALYST}.expressions.IsNotNull")(literal)
-        return _filtered(frame, java_class(jvm, f"{CATALYST}.expressions.And")(found, is_tagged))
-    except (Py4JError, TypeError):
-        return made[0] if made else lowered()
-
-
-def refiltered_in_python(
-    answers: Answers,
-    frame: Any,  # noqa: ANN401 - a classic DataFrame
-    question: Hashable,
-    make_function: Callable[[], Any],
-    lowered: Callable[[], DataFrame],
-) -> DataFrame:
-    """The same where a Python UDF follows the conditions: another function takes its place with the same arguments."""
-    from py4j.protocol import Py4JError
-
-    made: list[DataFrame] = []
-
-    def remembered() -> _FilterWithUdf | None:
-        made.append(lowered())
-        return _FilterWithUdf.of(_condition_below(made[0], frame))
-
-    spark = frame.sparkSession
-    jvm, context = spark._jvm, spark.sparkContext  # noqa: SLF001 - no public way
-    try:
-        found = answers.once(("filter with UDF", question), remembered)
-        if made or found is None:
-            return made[0] if made else lowered()
-        function = make_function()
-        last = java_class(jvm, f"{CATALYST}.expressions.PythonUDF")(
-            function.name,
-            python_function(context, function, function.return_type),
-            found.return_type,
-            found.arguments,
-            found.calling_convention,
-            found.deterministic,
-            java_method(jvm, f"{CATALYST}.expressions.NamedExpression", "newExprId")(),
-        )
-        first = found.conditions
-        return _filtered(frame, last if first is None else java_class(jvm, f"{CATALYST}.expressions.And")(first, last))
-    except (Py4JError, TypeError):
-        return made[0] if made else lowered()
-
-
-@dataclass(frozen=True)
-class _FilterWithUdf:
-    """The parts of an analysed filter that ends with a Python UDF; all are objects of the JVM."""
-
-    conditions: Any  # before the UDF; None if there are none
-    arguments: Any  # of the UDF
-    return_type: Any  # of the UDF
-    calling_convention: int  # of the UDF: PySpark's number for how Spark calls it
-    deterministic: bool
-
-    @classmethod
-    def of(cls, condition: Any) -> _FilterWithUdf | None:  # noqa: ANN401 - an expression of the JVM
-        """The parts of a condition; None if it has others."""
-        if condition is None:
-            return None
-        first, last = (condition.left(), condition.right()) if condition.nodeName() == "And" else (None, condition)
-        if last.nodeName() != "PythonUDF":
-            return None
-        return cls(first, last.children(), last.dataType(), last.evalType(), last.udfDeterministic())
-
-
-def _filtered(frame: Any, condition: Any) -> DataFrame:  # noqa: ANN401 - a classic DataFrame, an expression of the JVM
-    """A DataFrame behind a filter whose condition is analysed already."""
-    from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
-
-    spark, jvm = frame.sparkSession, frame.sparkSession._jvm  # noqa: SLF001 - no public way
-    plan = java_class(jvm, f"{CATALYST}.plans.logical.Filter")(condition, _plan(frame))
-    plan.setAnalyzed()
-    rows = java_method(jvm, "org.apache.spark.sql.classic.Dataset", "ofRows")(spark._jsparkSession, plan)  # noqa: SLF001
-    return ClassicFrame(rows, spark)
-
-
-def _condition_below(made: Any, frame: Any) -> Any:  # noqa: ANN401 - DataFrames, an expression of the JVM
-    """The condition of a filter on a DataFrame; None where Spark has changed more than the filter."""
-    from py4j.protocol import Py4JError
-
-    plan = made._jdf.queryExecution().analyzed()  # noqa: SLF001 - no public way
-    try:
-        return plan.condition() if plan.nodeName() == "Filter" and plan.child().fastEquals(_plan(frame)) else None
-    except Py4JError:
-        return None
-
-
-@once_a_frame
-def _plan(frame: Any) -> Any:  # noqa: ANN401 - a classic DataFrame, a logical plan of the JVM
-    return frame._jdf.logicalPlan()  # noqa: SLF001 - no public way
 
 
 def _remembered(frame: DataFrame, root: Any) -> CatalystAnalysis:  # noqa: ANN401 - an expression of the JVM

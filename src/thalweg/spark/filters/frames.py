@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import wraps
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
@@ -37,3 +37,23 @@ def schema_of(frame: DataFrame) -> StructType:
 def is_streaming(frame: DataFrame) -> bool:
     """Whether a DataFrame reads a stream."""
     return frame.isStreaming
+
+
+class Answers:
+    """Answers to questions about a DataFrame, or about conditions on it, each of which is found once."""
+
+    def __init__(self) -> None:
+        self._answers: dict[Hashable, Any] = {}
+
+    def once(self, question: Hashable, answer: Callable[[], Fact]) -> Fact:
+        """The answer to a question, which is found the first time."""
+        if question not in self._answers:
+            self._answers[question] = answer()
+        found: Fact = self._answers[question]
+        return found
+
+
+@once_a_frame
+def answers_about(_frame: DataFrame) -> Answers:
+    """The answers to questions about a DataFrame."""
+    return Answers()

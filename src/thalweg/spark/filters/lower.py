@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from thalweg.spark.filters.branching import branched
-from thalweg.spark.filters.catalyst import answers_about, refiltered, refiltered_in_python
 from thalweg.spark.filters.choose import runs_strictly
 from thalweg.spark.filters.conditions import SparkCondition
 from thalweg.spark.filters.forms import ConditionForm, LookupJoin, Place, PythonForm
-from thalweg.spark.filters.frames import is_streaming
+from thalweg.spark.filters.frames import answers_about, is_streaming
 from thalweg.spark.filters.operators import (
     all_of,
     always,
@@ -34,6 +33,7 @@ from thalweg.spark.filters.operators import (
     when,
 )
 from thalweg.spark.filters.plan import FilterPlan, Stage
+from thalweg.spark.filters.remade_filters import refiltered, refiltered_in_python
 from thalweg.spark.filters.steps import KeyJoin, Step, apply_steps
 from thalweg.spark.filters.worker.filter_pass import pass_of
 from thalweg.spark.filters.worker.spec import Answer, PassSpec, PolicySpec

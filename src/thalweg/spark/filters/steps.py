@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from thalweg.spark.jvm import java_class, java_method, java_value
+from thalweg.spark.jvm import CATALYST, java_class, java_method, java_value
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-CATALYST = "org.apache.spark.sql.catalyst"
 
 
 @dataclass(frozen=True)

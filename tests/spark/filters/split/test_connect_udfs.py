@@ -103,7 +103,7 @@ def test_conditions_that_stay(frame: Any) -> None:  # noqa: ANN401
 def test_a_column_before_a_predicate_says_what_to_write() -> None:
     from pyspark.sql.connect.functions import col
 
-    with pytest.raises(TypeError, match="is no Column: write it first, as in predicate & column"):
+    with pytest.raises(TypeError, match="is no Column: write it to the left of the Column, as in predicate & column"):
         col("a") & tw.predicate(is_odd, on="a", takes="rows")
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from thalweg_lab.benches.filters.race import THALWEG, Measurement, Race, Tick, part_of, race
-from thalweg_lab.results import Result
+from thalweg_lab.results import Result, at_most
 from thalweg_lab.tpch import create_views, drop_views, generate
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 NAME = "tpch-queries"
 SCALE, ROUNDS, TRIES = 0.1, 3, 5  # more tries than rounds: a slow moment of the machine is longer than a query
+CALLS = 15  # of tw.adapt
 MOST_TIMES = 1.1  # the time of plain Spark that a query may take
 
 PLAIN, PLAIN_AGAIN = "plain Spark", "plain Spark again"
@@ -36,7 +39,8 @@ def measure(
     """Each query, from its text to its rows on the driver, against the same in plain Spark."""
     import thalweg as tw
 
-    races = []
+    races: list[Race] = []
+    adding: list[Result | None] = []
     with TemporaryDirectory(prefix="thalweg-tpch-") as folder:
         queries = generate(Path(folder), scale)
         create_views(spark, Path(folder))
@@ -52,15 +56,45 @@ def measure(
             race(NAME, contenders, 1, lambda _done, _total: None, "")  # untimed: the JVM compiles, files are read
             ticks, note = part_of(tick, place, len(numbers)), f"scale {scale}"
             races.append(race(NAME, contenders, rounds, ticks, note, label=f"query {number}", tries=tries))
+            adding.append(_added(races[-1], plain))
         drop_views(spark)
     names = (THALWEG, PLAIN, PLAIN_AGAIN)
     sums = {name: [sum(each) for each in zip(*(found.seconds[name] for found in races), strict=True)] for name in names}
     together = Race(NAME, sums, f"scale {scale}, {len(races)} queries", "together")
     return [
-        *(found.slower(PLAIN, MOST_TIMES) for found in races),
+        *map(_slower, races),
+        *(added for added in adding if added is not None),
         together.slower(PLAIN, MOST_TIMES),
         together.control(PLAIN, PLAIN_AGAIN),
     ]
+
+
+def _slower(found: Race) -> Result:
+    """How many times the time of plain Spark a query takes, and how exact that is."""
+    result, control = found.slower(PLAIN, MOST_TIMES), found.control(PLAIN, PLAIN_AGAIN)
+    return replace(result, note=f"{result.note}; {PLAIN} against itself {control.value:.2f}")
+
+
+def _added(found: Race, make: Callable[[], DataFrame]) -> Result | None:
+    """The same, by the time of tw.adapt itself: where it returns the very DataFrame, nothing else differs.
+
+    None where it returns another. A query of 0.2 s differs from itself by more than the target allows, and the call of
+    some milliseconds is measured well.
+    """
+    import thalweg as tw
+
+    seconds = []
+    for _ in range(CALLS):
+        frame = make()
+        start = time.perf_counter()
+        adapted = tw.adapt(frame)
+        seconds.append(time.perf_counter() - start)
+        if adapted is not frame:
+            return None
+    call, plain = median(seconds), min(found.seconds[PLAIN] + found.seconds[PLAIN_AGAIN])
+    measure = f"{found.label}: {PLAIN} and the call of tw.adapt, which changes nothing, times the time of {PLAIN}"
+    note = f"tw.adapt {1e3 * call:.1f} ms, median of {CALLS}; {PLAIN} {plain:.3f} s, the fastest run"
+    return at_most(NAME, measure, 1 + call / plain, MOST_TIMES, note)
 
 
 def _answer(make: Callable[[], DataFrame]) -> Callable[[], Measurement]:

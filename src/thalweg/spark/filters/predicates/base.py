@@ -164,7 +164,10 @@ class Predicate:
 
     def _get_object_id(self) -> Never:
         """In a classic session it asks for this."""
-        raise TypeError(f"predicate {self.name!r} is no Column: write it first, as in predicate & column")
+        raise TypeError(
+            f"predicate {self.name!r} is no Column: write it to the left of the Column, as in predicate & column, or "
+            f"give tw.where both, tw.where(df, column, predicate)"
+        )
 
 
 class Analysis:

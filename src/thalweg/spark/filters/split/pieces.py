@@ -57,8 +57,10 @@ class Piece:
 
     def column(self, *, negated: bool = False) -> Column:
         """The condition, or its negation, as a Column."""
-        if self.analysed is not None and not self.by_name and (found := self.analysed.column) is not None:
-            return negation(found) if negated else found  # Spark need not analyse it again
+        if self.analysed is not None and not self.by_name and self.analysed.reads_own_columns:
+            found = self.analysed.column
+            if found is not None:
+                return negation(found) if negated else found  # Spark need not analyse it again
         if isinstance(self.written, str):
             return expression(f"NOT ({self.truth_text})" if negated else str(self.truth_text))
         if self.written is None:
