@@ -9,7 +9,7 @@ from pathlib import Path
 
 from thalweg.spark.folder import make_private_folder
 from thalweg.spark.interruptions import refuse_interruption
-from thalweg.spark.session.branches import Ending, branches_of, written_files
+from thalweg.spark.session.branches import Ending, written_files
 from thalweg.spark.session.failures import reason
 from thalweg.spark.session.lower import Catalog
 from thalweg.spark.session.no_rows import ResultOfNoRows
@@ -65,7 +65,7 @@ class ResultJobs:
         if not endings:
             return {}, {}
         try:
-            return self._written(branches_of(endings), views, folder), {}
+            return self._written(endings, views, folder), {}
         except Exception as error:  # noqa: BLE001 - whatever a user's query raises
             refuse_interruption(error)
             if len(endings) == 1:
@@ -78,16 +78,16 @@ class ResultJobs:
             results |= found
         return results, failed
 
-    def _written(self, branches: Sequence[Sequence[Ending]], views: RowViews, folder: str) -> Results:
+    def _written(self, endings: Sequence[Ending], views: RowViews, folder: str) -> Results:
         """The results of each query."""
-        frame = written_files(branches, views, self._catalog, folder, in_one_task=views.in_one_task)
+        frame = written_files(endings, views, self._catalog, folder, in_one_task=views.in_one_task)
         found: Results = {}
         rounds: dict[str, set[int]] = {}
-        for token, file, rows, numbers, seconds in frame.collect():
+        for token, file, rows, numbers, seconds in frame.collect() if frame is not None else ():
             rounds.setdefault(token, set()).update(numbers)
             files = [(f"{folder}/{file}", rows)] if file is not None else []
             found.setdefault(token, QueryResults()).add(QueryResults(files, seconds))
-        for ending in (ending for branch in branches for ending in branch):
+        for ending in endings:
             query = ending.query
             missing = set(ending.rounds) - rounds.get(query.token, set())
             if query.has_result_of_no_rows and missing:

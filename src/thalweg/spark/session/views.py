@@ -14,6 +14,7 @@ from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.session.position import WaitingFile
 from thalweg.spark.session.program import Program
 from thalweg.spark.session.sources import SharedStream
+from thalweg.spark.session.waiting import ALWAYS
 from thalweg.spark.session.worker.take_in import TIME
 
 if TYPE_CHECKING:
@@ -121,9 +122,9 @@ class RowViews(Views):
         """Whether there are rows, but so few that each query runs in one task."""
         return 0 < self.count <= ROWS_OF_ONE_TASK
 
-    def files_of(self, stream: str) -> list[str]:
-        """The paths of the files with a stream's rows."""
-        return [f"{self._folder}/{file.path}" for file in self._files if file.stream == stream]
+    def files_of(self, stream: str, after: int = ALWAYS) -> list[str]:
+        """The paths of the files with a stream's rows, if they have rows after a time."""
+        return [f"{self._folder}/{file.path}" for file in self._files if file.stream == stream and file.latest > after]
 
     @cached_property
     def rows(self) -> dict[str, str]:
