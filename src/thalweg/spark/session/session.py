@@ -13,7 +13,7 @@ from thalweg.spark.explain import Explanation, explanation_of
 from thalweg.spark.filters.predicates.function import FunctionPredicate
 from thalweg.spark.joins.join import COUNT
 from thalweg.spark.joins.text import microseconds
-from thalweg.spark.session.checkpoint_files import renamed_by_file_system
+from thalweg.spark.session.checkpoint_files import await_sources, renamed_by_file_system
 from thalweg.spark.session.engine import SessionEngine
 from thalweg.spark.session.explain import SessionRun
 from thalweg.spark.session.lower import Catalog, QueryLowering
@@ -200,6 +200,7 @@ class Session:
         )
         with renamed_by_file_system(self.spark):
             self._running = (writer.trigger(**trigger) if trigger else writer).start()
+            await_sources(self._running)
         runs.attach(str(self._running.id), self.thalweg_run)
         return self._running
 
