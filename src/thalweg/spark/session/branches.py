@@ -1,32 +1,26 @@
 """The queries of a program as branches of one Spark job: each branch writes the results of its queries to files.
 
 Queries that choose rows of one stream by shared conditions alone, over the same window, are one branch, whatever their
-number: the rows go to a worker once, and an expression that several of them put out is evaluated once. If they put out
-columns alone, Spark has nothing to compute: workers read the files of rows that wait, each for a part of the queries.
+number: the rows go to a worker once, and an expression that several of them put out is evaluated once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from thalweg.spark.arrow_types import arrow_type
 from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.session.lower import HAVING, QUOTED_ROUND, Catalog, QueryLowering, Rounds, holds, input_rows
 from thalweg.spark.session.program import ProgramQuery
-from thalweg.spark.session.sources import SharedStream, tasks_at_once
+from thalweg.spark.session.sources import tasks_at_once
 from thalweg.spark.session.views import RowViews
-from thalweg.spark.session.worker.chosen_rows import ChosenQuery, ChosenRows
-from thalweg.spark.session.worker.result_files import CHOSEN, WRITTEN, QueryFile, ResultFiles
-from thalweg.sql.rounds import bounds
+from thalweg.spark.session.worker.result_files import WRITTEN, QueryFile, ResultFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from thalweg.charts.plan import QueryPlan
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -60,15 +54,14 @@ def branches_of(endings: Sequence[Ending]) -> list[tuple[Ending, ...]]:
 
 
 def written_files(
-    endings: Sequence[Ending], views: RowViews, catalog: Catalog, folder: str, *, in_one_task: bool
-) -> DataFrame | None:
-    """A DataFrame that writes the results of all endings when it runs; its rows are the files. None if no row waits.
+    branches: Sequence[Sequence[Ending]], views: RowViews, catalog: Catalog, folder: str, *, in_one_task: bool
+) -> DataFrame:
+    """A DataFrame that writes the results of all branches when it runs; its rows are the files.
 
     The rows of all branches come in one stream, each with its branch's number, and a column for each branch, which is
     NULL in the rows of the others: a worker's task takes longer to start than to write the results of a small
-    micro-batch. A row without any tells a task to choose stored rows.
+    micro-batch.
     """
-    branches = branches_of([ending for ending in endings if ending.query.chosen_columns is None])
     texts: list[str] = []
     files: list[QueryFile] = []
     for number, branch in enumerate(branches):
@@ -79,66 +72,18 @@ def written_files(
         values = ", ".join(f"'{place}', {column}" for place, column in enumerate(text.columns))
         own = ["NULL"] * len(branches)
         own[number] = f"named_struct({values})"
-        texts.append(f"SELECT {QUOTED_ROUND}, {number} AS branch{_named(own)} FROM {text.sql}")
+        named = ", ".join(f"{column} AS `{place}`" for place, column in enumerate(own))
+        texts.append(f"SELECT {QUOTED_ROUND}, {number} AS branch, {named} FROM {text.sql}")
         files += text.files
     tasks = tasks_at_once(views.spark)
-    chosen = chosen_rows(endings, views, catalog, tasks, by_query=in_one_task)
-    nothing = _named(["NULL"] * len(branches))
-    texts += [f"SELECT {place}L AS {QUOTED_ROUND}, {CHOSEN} AS branch{nothing}" for place in range(len(chosen))]
-    if not texts:
-        return None
     if in_one_task:
-        weights = [*(len(branch[0].query.query.inputs) for branch in branches), *(1 for _ in chosen)]
+        weights = [len(branch[0].query.query.inputs) for branch in branches]
         groups = [[texts[number] for number in group] for group in in_groups(weights, tasks)]
         texts = [f"SELECT /*+ COALESCE(1) */ * FROM ({' UNION ALL '.join(group)})" for group in groups]
     together = views.spark.sql(" UNION ALL ".join(texts))
     if not in_one_task:
         together = together.coalesce(tasks)
-    return together.mapInArrow(ResultFiles(folder, tuple(files), tuple(chosen)), WRITTEN)
-
-
-def _named(columns: Sequence[str]) -> str:
-    """Columns that follow others, each under its number."""
-    return "".join(f", {column} AS `{place}`" for place, column in enumerate(columns))
-
-
-def chosen_rows(
-    endings: Sequence[Ending], views: RowViews, catalog: Catalog, tasks: int, *, by_query: bool
-) -> list[ChosenRows]:
-    """What tasks choose from stored rows: each has a part of the queries, or of the files if there are many rows."""
-    found: list[ChosenRows] = []
-    for branch in branches_of([ending for ending in endings if ending.query.chosen_columns is not None]):
-        (read,), window, rounds = branch[0].query.streams, branch[0].query.query.window, branch[0].rounds
-        stream = catalog.streams[read.source]
-        types = {
-            stream.stored_name(name): arrow_type(stream.frame.schema[name].dataType)
-            for name in dict.fromkeys(name for ending in branch for name, _ in ending.query.chosen_columns or ())
-        }
-        queries = sorted(
-            (_chosen_query(ending.query, stream) for ending in branch), key=lambda query: query.conditions
-        )  # so that a task has all queries with the same conditions
-        files = tuple(views.files_of(read.source, after=bounds(rounds[0], window)[0]))
-        parts = [(files, part) for part in _parts(queries, tasks)]
-        if not by_query:
-            parts = [(part, queries) for part in _parts(files, tasks)]
-        found += [
-            ChosenRows(own_files, types, rounds, window.length, window.slide, tuple(own_queries))
-            for own_files, own_queries in parts
-            if own_files
-        ]
-    return found
-
-
-def _chosen_query(query: ProgramQuery, stream: SharedStream) -> ChosenQuery:
-    (conjunction,) = query.conjunctions.values()
-    columns = tuple((stream.stored_name(column), name) for column, name in query.chosen_columns or ())
-    return ChosenQuery(query.token, tuple(sorted(conjunction.columns)), columns)
-
-
-def _parts(items: Sequence[Item], count: int) -> list[Sequence[Item]]:
-    """Items that follow each other in parts of about the same size, none of them empty."""
-    count = min(count, len(items))
-    return [items[len(items) * part // count : len(items) * (part + 1) // count] for part in range(count)]
+    return together.mapInArrow(ResultFiles(folder, tuple(files)), WRITTEN)
 
 
 def in_groups(weights: Sequence[int], groups: int) -> list[list[int]]:
@@ -179,7 +124,9 @@ def _plain(number: int, branch: Sequence[Ending], views: RowViews, catalog: Cata
         conditions,
     )
     expressions = dict.fromkeys(output.expression.sql for ending in branch for output in ending.query.query.outputs)
-    columns = [*map(backticked, conditions), *(_guarded(sql, branch) for sql in expressions)]
+    harmless = {f"{backticked(read.alias)}.{backticked(name)}" for name in read_columns}
+    outputs = [sql if sql in harmless else _guarded(sql, branch) for sql in expressions]
+    columns = [*map(backticked, conditions), *outputs]
     places = {name: place for place, name in enumerate([*conditions, *expressions])}
     files = [
         _query_file(

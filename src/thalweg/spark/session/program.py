@@ -19,7 +19,6 @@ from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.session.sources import SharedStream
 from thalweg.sql.implication import implies
 from thalweg.sql.query import ContinuousQuery, Expression, PredicateCall, QueryInput, Selection
-from thalweg.sql.rename import with_columns_renamed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -231,8 +230,7 @@ def program_query(
 
 
 def _shared(stream: SharedStream, sql: str) -> SharedCondition:
-    names: dict[tuple[str, ...], str] = {(name,): stream.stored_name(name) for name in stream.frame.columns}
-    return SharedCondition(stream.name, sql, with_columns_renamed(sql, names))
+    return SharedCondition(stream.name, sql, stream.stored_sql(sql))
 
 
 def _is_shared_call(selection: Selection, predicates: Mapping[str, FunctionPredicate]) -> bool:

@@ -289,11 +289,16 @@ class Session:
         """The columns of a query's results; Spark refuses here what it cannot run."""
         from pyspark.sql.types import StructField, StructType, TimestampType
 
+        bounds = [StructField(name, TimestampType(), nullable=False) for name in ROUND_COLUMNS]
+        if compiled.chosen_columns is not None:  # Spark has analysed its conditions, and takes long for a text
+            columns = self._streams[compiled.streams[0].source].frame.schema
+            return StructType(
+                [*bounds, *(StructField(name, columns[column].dataType) for column, name in compiled.chosen_columns)]
+            )
         catalog = self._catalog()
         with views_of_no_rows(compiled, self.spark, TableViews(self.spark, catalog.table_frames), catalog) as views:
             lowering = QueryLowering(compiled, views, catalog, (0,))
             found = self.spark.sql(lowering.results(compiled.space.candidates[0].root)).schema
-        bounds = [StructField(name, TimestampType(), nullable=False) for name in ROUND_COLUMNS]
         outputs = [
             StructField(output.name, found[str(place)].dataType, found[str(place)].nullable)
             for place, output in enumerate(compiled.query.outputs)

@@ -118,9 +118,14 @@ class RowViews(Views):
                 self.spark.conf.set(name, value)
 
     @property
+    def are_few(self) -> bool:
+        """Whether there are so few rows that to move them would take longer than to compute with them."""
+        return self.count <= ROWS_OF_ONE_TASK
+
+    @property
     def in_one_task(self) -> bool:
         """Whether there are rows, but so few that each query runs in one task."""
-        return 0 < self.count <= ROWS_OF_ONE_TASK
+        return self.count > 0 and self.are_few
 
     def files_of(self, stream: str, after: int = ALWAYS) -> list[str]:
         """The paths of the files with a stream's rows, if they have rows after a time."""

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thalweg.spark.session.worker.chosen_rows import MICROSECONDS, ROUND_COLUMNS, ChosenRows
 from thalweg.spark.session.worker.grouped_file import GroupedFile
 
+ROUND_COLUMNS = ("round_start", "round_end")
+MICROSECONDS = pa.timestamp("us", tz="UTC")
 ROWS_A_GROUP = 20_000  # of a file: a worker holds up to as many rows of each query
-CHOSEN = -1  # the branch of rows that tell a task which stored rows to choose results from
 # What the driver is told: a line for each query whose branch had rows.
 WRITTEN = "query string, file string, rows bigint, rounds array<bigint>, seconds double"
 
@@ -37,14 +37,10 @@ class QueryFile:
 
 @dataclass(frozen=True)
 class ResultFiles:
-    """Writes files into a folder. Rows are the numbers of their round and branch, and a struct for each branch.
-
-    A row of the branch `CHOSEN` is no result: its number is the place of the `ChosenRows` that are to be written.
-    """
+    """Writes files into a folder. Rows are the numbers of their round and branch, and a struct for each branch."""
 
     folder: str
     queries: tuple[QueryFile, ...]
-    chosen: tuple[ChosenRows, ...] = ()
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write all rows, and tell which files were written, and how long each query took.
@@ -56,48 +52,37 @@ class ResultFiles:
         try:
             began = time.perf_counter()
             for batch in batches:
-                for number in batch.column(0).filter(pc.equal(batch.column(1), CHOSEN)).to_pylist():
-                    self._choose(self.chosen[number], written)
                 parts = list(self._parts(batch))
                 waited, began = time.perf_counter() - began, time.perf_counter()
                 for numbers, columns, query in parts:
                     if query.token not in written:
-                        written[query.token] = _Written.into(self.folder, query.token)
+                        written[query.token] = _Written(query, result_file(self.folder, query.token))
                     own = written[query.token]
-                    own.add(numbers, columns, query)
+                    own.add(numbers, columns)
                     now = time.perf_counter()
                     own.seconds += waited / len(parts) + now - began
                     began = now
         finally:
             for each in written.values():
-                each.close()
+                began = time.perf_counter()
+                each.file.close()
+                each.seconds += time.perf_counter() - began
         yield pa.RecordBatch.from_pydict(
             {
                 "query": pa.array(written, pa.string()),
-                "file": pa.array([each.name if each.file.rows else None for each in written.values()], pa.string()),
+                "file": pa.array(
+                    [each.file.path if each.file.rows else None for each in written.values()], pa.string()
+                ),
                 "rows": pa.array([each.file.rows for each in written.values()], pa.int64()),
                 "rounds": pa.array([sorted(each.rounds) for each in written.values()], pa.list_(pa.int64())),
                 "seconds": pa.array([each.seconds for each in written.values()], pa.float64()),
             }
         )
 
-    def _choose(self, rows: ChosenRows, written: dict[str, _Written]) -> None:
-        """Write the results of queries that choose stored rows; they share the time evenly."""
-        began = time.perf_counter()
-        for token, table in rows.tables():
-            if token not in written:
-                written[token] = _Written.into(self.folder, token)
-            written[token].file.add(table)
-        for query in rows.queries:
-            if query.token in written:
-                written[query.token].seconds += (time.perf_counter() - began) / len(rows.queries)
-
     def _parts(self, batch: pa.RecordBatch) -> Iterator[tuple[pa.Array, list[pa.Array], QueryFile]]:
         """Each query with the rows of its branch in a batch: the numbers of rounds, and the branch's columns."""
         branches = pc.unique(batch.column(1)).to_pylist()
         for branch in branches:
-            if branch == CHOSEN:
-                continue
             own = batch.select([0, 2 + branch])
             if len(branches) > 1:
                 own = own.filter(pc.equal(batch.column(1), branch))
@@ -109,25 +94,20 @@ class ResultFiles:
 class _Written:
     """What was written of a query's results."""
 
-    name: str
+    query: QueryFile
     file: GroupedFile
     rounds: set[int] = field(default_factory=set)  # that have rows, kept or not
     seconds: float = 0.0
 
-    @classmethod
-    def into(cls, folder: str, token: str) -> _Written:
-        name = f"{token}-{uuid.uuid4().hex}.parquet"
-        return cls(name, GroupedFile(f"{folder}/{name}", "zstd", ROWS_A_GROUP))
-
-    def add(self, numbers: pa.Array, columns: list[pa.Array], query: QueryFile) -> None:
-        if query.tells_rounds:
+    def add(self, numbers: pa.Array, columns: list[pa.Array]) -> None:
+        if self.query.tells_rounds:
             self.rounds.update(pc.unique(numbers).to_pylist())
-        self.file.add(_taken(numbers, columns, query))
+        self.file.add(_taken(numbers, columns, self.query))
 
-    def close(self) -> None:
-        began = time.perf_counter()
-        self.file.close()
-        self.seconds += time.perf_counter() - began
+
+def result_file(folder: str, token: str) -> GroupedFile:
+    """A file for results of a query, under a name of its own."""
+    return GroupedFile(f"{folder}/{token}-{uuid.uuid4().hex}.parquet", "zstd", ROWS_A_GROUP)
 
 
 def _taken(numbers: pa.Array, columns: list[pa.Array], query: QueryFile) -> pa.Table:

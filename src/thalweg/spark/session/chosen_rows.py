@@ -1,23 +1,43 @@
-"""Results of queries that choose rows and columns of one stream, in a worker: read from the files in which rows wait.
+"""Results of queries that choose rows and columns of one stream: the driver reads them from files of rows that wait.
 
-Such rows need not pass through Spark, which would evaluate again what the columns of conditions tell already. Rounds,
-conditions and columns that several queries choose are worked out once for all of them.
+Spark has nothing to compute for such a query: the columns of conditions tell which rows it keeps. A job of Spark takes
+longer to start than the driver takes to write the results of a hundred queries. Rounds, conditions and columns that
+several queries choose are worked out once for all of them. Micro-batches of very many rows are left to Spark.
 """
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from thalweg.ordering.types import Booleans, Integers
+from thalweg.spark.arrow_types import arrow_type
+from thalweg.spark.session.branches import Ending, branches_of
+from thalweg.spark.session.lower import Catalog
+from thalweg.spark.session.program import ProgramQuery
+from thalweg.spark.session.sources import SharedStream
+from thalweg.spark.session.views import RowViews
+from thalweg.spark.session.worker.result_files import MICROSECONDS, ROUND_COLUMNS, result_file
 from thalweg.spark.session.worker.take_in import TIME
+from thalweg.sql.rounds import bounds
 
-ROUND_COLUMNS = ("round_start", "round_end")
-MICROSECONDS = pa.timestamp("us", tz="UTC")
-ROWS_AT_ONCE = 100_000  # that are in memory
+ROWS_AT_ONCE = 100_000  # that a thread holds in memory
+THREADS = min(os.cpu_count() or 1, 4)  # that write at the same time: all wait for Python now and then
+
+
+class WrittenFile(NamedTuple):
+    """A file of results of a query."""
+
+    token: str
+    path: str
+    rows: int
+    seconds: float  # that it took
 
 
 @dataclass(frozen=True)
@@ -31,14 +51,28 @@ class ChosenQuery:
 
 @dataclass(frozen=True)
 class ChosenRows:
-    """The rows of some rounds in files of one stream, and the queries over one window that choose among them."""
+    """The rows of some rounds in files of one stream, and queries over one window that choose among them."""
 
     files: tuple[str, ...]
-    types: Mapping[str, pa.DataType]  # of the columns that are put out: a file may lack a column, or have it narrower
+    types: Mapping[str, pa.DataType]  # of columns: those of files that were written by another version of the program
     rounds: tuple[int, ...]
     length: int  # of the window, in microseconds
     slide: int
     queries: tuple[ChosenQuery, ...]
+
+    def write(self, folder: str) -> list[WrittenFile]:
+        """Write a file for each query that has results; queries share the time to read rows evenly."""
+        files = {query.token: result_file(folder, query.token) for query in self.queries}
+        began = time.perf_counter()
+        for token, table in self.tables():
+            files[token].add(table)
+        shared = (time.perf_counter() - began) / len(files)
+        written = []
+        for token, file in files.items():
+            began = time.perf_counter()
+            file.close()
+            written.append(WrittenFile(token, file.path, file.rows, shared + time.perf_counter() - began))
+        return [file for file in written if file.rows]
 
     def tables(self) -> Iterator[tuple[str, pa.Table]]:
         """Results with the bounds of their round, and the token of their query, some rows at a time."""
@@ -60,8 +94,9 @@ class ChosenRows:
         """The rows of all files, with the columns that queries need, some rows at a time."""
         import pyarrow.parquet as pq
 
+        columns = {name: self.types[name] for query in self.queries for name, _ in query.columns}
         conditions = {name: pa.bool_() for query in self.queries for name in query.conditions}
-        wanted = {TIME: pa.int64(), **self.types, **conditions}
+        wanted = {TIME: pa.int64(), **columns, **conditions}
         held: list[pa.Table] = []
         for path in self.files:
             file = pq.ParquetFile(path)
@@ -118,7 +153,7 @@ def _times(microseconds: Integers) -> pa.Array:
 
 
 def _with_types(table: pa.Table, types: Mapping[str, pa.DataType]) -> pa.Table:
-    """The columns of a table under these names: NULL if it has none, and of these types, whatever their time zone."""
+    """The columns of a table under these names and of these types, whatever their time zone; NULL if it has none."""
     columns = []
     for name, kind in types.items():
         if name not in table.column_names:
@@ -128,3 +163,29 @@ def _with_types(table: pa.Table, types: Mapping[str, pa.DataType]) -> pa.Table:
         else:
             columns.append(table.column(name).cast(kind))
     return pa.table(columns, names=list(types))
+
+
+def chosen_rows(endings: Sequence[Ending], views: RowViews, catalog: Catalog) -> list[ChosenRows]:
+    """What to choose for endings of queries that have `chosen_columns`: a part for each thread."""
+    found: list[ChosenRows] = []
+    for branch in branches_of(endings):
+        (read,), window, rounds = branch[0].query.streams, branch[0].query.query.window, branch[0].rounds
+        files = tuple(views.files_of(read.source, after=bounds(rounds[0], window)[0]))
+        stream = catalog.streams[read.source]
+        types = {
+            stream.stored_name(name): arrow_type(stream.frame.schema[name].dataType)
+            for name in {name for ending in branch for name, _ in ending.query.chosen_columns or ()}
+        }
+        queries = [_chosen_query(ending.query, stream) for ending in branch]
+        queries.sort(key=lambda query: query.conditions)  # so that few threads have the same conditions
+        count = min(THREADS, len(queries)) if files else 0
+        for part in range(count):
+            own = queries[len(queries) * part // count : len(queries) * (part + 1) // count]
+            found.append(ChosenRows(files, types, rounds, window.length, window.slide, tuple(own)))
+    return found
+
+
+def _chosen_query(query: ProgramQuery, stream: SharedStream) -> ChosenQuery:
+    (conjunction,) = query.conjunctions.values()
+    columns = tuple((stream.stored_name(column), name) for column, name in query.chosen_columns or ())
+    return ChosenQuery(query.token, tuple(sorted(conjunction.columns)), columns)
