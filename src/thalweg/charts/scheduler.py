@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from thalweg.charts.candidates import PlanChoice
@@ -129,11 +129,11 @@ class PlanScheduler(ABC):
         return {
             "scheduler": self.name,
             "plans": self.costs.space.digest,
-            "weights": asdict(self.costs.weights),
-            "counts": asdict(self.counts),
+            "weights": dict(vars(self.costs.weights)),
+            "counts": dict(vars(self.counts)),
             "estimates": self.estimates.save(),
             "last": self._last and [self._last.join, list(self._last.leaves)],
-            "last_expected": self._last_expected and asdict(self._last_expected),
+            "last_expected": self._last_expected and dict(vars(self._last_expected)),
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
