@@ -20,6 +20,7 @@ from thalweg.spark.session.lower import Catalog, QueryLowering
 from thalweg.spark.session.memory import memory_cap
 from thalweg.spark.session.no_rows import views_of_no_rows
 from thalweg.spark.session.program import ProgramQuery, program_query
+from thalweg.spark.session.refusals import told_by_position
 from thalweg.spark.session.sinks import FolderSink, FunctionSink, MemorySink, Sink, WriterSink
 from thalweg.spark.session.sources import SharedStream, StaticTable, all_streams
 from thalweg.spark.session.standing import QueryOptions, StandingQuery
@@ -155,8 +156,10 @@ class Session:
         with self._lock:
             numbered = (f"{parsed.digest}-{number}" for number in itertools.count(1))
             token = next(token for token in numbered if token not in self._queries)
-            compiled = program_query(token, parsed, [*self._streams.values(), *self._tables.values()], self._predicates)
-            schema = self._schema(compiled)
+            known: list[SharedStream | StaticTable] = [*self._streams.values(), *self._tables.values()]
+            with told_by_position(parsed, {source.name: source.frame for source in known}):
+                compiled = program_query(token, parsed, known, self._predicates)
+                schema = self._schema(compiled)
             if self.engine is not None:
                 self.engine.refuse_if_too_large(compiled)
                 self._claim(token, sink)
