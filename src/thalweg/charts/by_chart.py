@@ -45,6 +45,7 @@ class ByChart(PlanScheduler):
         self.extensions = 0  # how often estimates left the ranges
         self.builds = 0
         self._ranges: dict[str, Dimension] = {}
+        self._looked_up: tuple[QueryCharts | None, RoundStatistics | None, Regions] = (None, None, ())
 
     def divide(self, parts: int) -> None:
         """Cut the dimensions into another number of parts from now on."""
@@ -57,7 +58,14 @@ class ByChart(PlanScheduler):
         return self.charts.choice(regions) if self.charts and regions is not None else self._first
 
     def _regions(self, expected: RoundStatistics) -> Regions | None:
-        return self.charts.regions(expected) if self.charts else None
+        """The regions; those that were looked up last are remembered, since the next round compares with them."""
+        if self.charts is None:
+            return None
+        charts, statistics, regions = self._looked_up
+        if charts is not self.charts or statistics is not expected:
+            regions = self.charts.regions(expected)
+            self._looked_up = (self.charts, expected, regions)
+        return regions
 
     def _learn(self, *, renewed: bool) -> None:
         expected = self.estimates.expected

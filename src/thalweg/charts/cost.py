@@ -207,7 +207,7 @@ def _operate(
 ) -> Flow:
     """The rule of all operators; `work` is λ, but for joins that probe with intermediate tuples, too."""
     busy = work / tuple_rate
-    is_stream = any(child.is_stream for child in children)
+    is_stream = children[0].is_stream or any(child.is_stream for child in children)
     if is_stream:
         slowed = max(1.0, busy) if isinstance(busy, float) else np.maximum(1.0, busy)
         results = results / slowed

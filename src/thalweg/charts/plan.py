@@ -55,7 +55,7 @@ class PlanNode(ABC):
     def flow(self, statistics: RoundStatistics, model: CostModel) -> Flow:
         """The operator's output and the memory used up to there, in a round with these statistics."""
 
-    @property
+    @cached_property
     def runs_alike(self) -> tuple[Any, ...]:
         """The same for two operators that Spark runs identically."""
         return (self.label, *(child.runs_alike for child in self.children))
@@ -170,7 +170,7 @@ class Project(PlanNode):
         """The columns."""
         return f"Project {self.alias}: {', '.join(self.columns) or 'no columns'}"
 
-    @property
+    @cached_property
     def runs_alike(self) -> tuple[Any, ...]:
         """As without the projection: Catalyst itself moves projections to where they cost least."""
         return self.child.runs_alike

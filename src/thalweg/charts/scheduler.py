@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from thalweg.charts.candidates import PlanChoice
@@ -83,18 +83,16 @@ class PlanScheduler(ABC):
 
     def choose(self, ahead: RoundStatistics | None = None) -> QueryPlan:
         """The plan for the next round. Only a clairvoyant scheduler looks at the statistics of what lies ahead."""
-        expected = self.estimates.expected
+        expected, counts = self.estimates.expected, self.counts
+        before = self._regions(self._last_expected) if self._last_expected else None
         regions = self._regions(expected) if expected else None
         choice = self._choose(expected, regions, ahead)
-        is_move = self._last_expected is not None and regions != self._regions(self._last_expected)
+        is_move = self._last_expected is not None and regions != before
         is_switch = self._last is not None and choice != self._last
         self._open = (choice, expected, is_move, is_switch)
         self._last, self._last_expected = choice, expected
-        self.counts = replace(
-            self.counts,
-            decisions=self.counts.decisions + 1,
-            moves=self.counts.moves + is_move,
-            switches=self.counts.switches + is_switch,
+        self.counts = ScheduleCounts(
+            counts.decisions + 1, counts.rounds, counts.moves + is_move, counts.switches + is_switch, counts.hits
         )
         return self._plan(choice)
 
@@ -106,7 +104,10 @@ class PlanScheduler(ABC):
         self._open = None
         renewed = self.estimates.observe(observed)
         is_hit = self.costs.is_best(choice, self.estimates.completed(observed))
-        self.counts = replace(self.counts, rounds=self.counts.rounds + 1, hits=self.counts.hits + is_hit)
+        counts = self.counts
+        self.counts = ScheduleCounts(
+            counts.decisions, counts.rounds + 1, counts.moves, counts.switches, counts.hits + is_hit
+        )
         digest = self._plan(choice).digest
         record = RoundRecord(self.counts.rounds, digest, expected, observed, is_move, is_switch, is_hit)
         self.log.append(record)
@@ -128,11 +129,11 @@ class PlanScheduler(ABC):
         return {
             "scheduler": self.name,
             "plans": self.costs.space.digest,
-            "weights": asdict(self.costs.weights),
-            "counts": asdict(self.counts),
+            "weights": dict(vars(self.costs.weights)),
+            "counts": dict(vars(self.counts)),
             "estimates": self.estimates.save(),
             "last": self._last and [self._last.join, list(self._last.leaves)],
-            "last_expected": self._last_expected and asdict(self._last_expected),
+            "last_expected": self._last_expected and dict(vars(self._last_expected)),
         }
 
     def load(self, state: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import thalweg as tw
 from thalweg.spark.session.checkpoint_files import SETTING, renamed_by_file_system
 
 if TYPE_CHECKING:
@@ -31,6 +32,22 @@ def test_a_session_renames_files_of_its_checkpoint_by_the_file_system(spark: Spa
     finally:
         query.stop()
     assert "FileSystemBased" in manager or "Checksum" in manager  # which wraps it, if checksums are on
+    assert spark.conf.get(SETTING, None) is None
+
+
+def test_so_are_the_logs_of_file_sources(spark: SparkSession, tmp_path: Path) -> None:
+    spark.range(1).selectExpr("timestamp_seconds(id) AS ts", "1 AS x").write.parquet(f"{tmp_path}/rows")
+    session = tw.Session(spark, checkpoint=tmp_path / "checkpoint")
+    rows = spark.readStream.schema("ts timestamp, x int").parquet(f"{tmp_path}/rows")
+    session.stream("A", rows, event_time="ts")
+    session.query("SELECT x FROM A WINDOW [1]")
+    running = session.start(availableNow=True)
+    running.awaitTermination()
+    source = running._jsq.streamingQuery().uniqueSources().head()._1()  # noqa: SLF001 - Python has no other way
+    log = source.getClass().getDeclaredField("metadataLog")
+    log.setAccessible(True)
+    manager = log.get(source).fileManager().getClass().getSimpleName()
+    assert "FileSystemBased" in manager or "Checksum" in manager
     assert spark.conf.get(SETTING, None) is None
 
 

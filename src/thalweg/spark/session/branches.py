@@ -124,7 +124,9 @@ def _plain(number: int, branch: Sequence[Ending], views: RowViews, catalog: Cata
         conditions,
     )
     expressions = dict.fromkeys(output.expression.sql for ending in branch for output in ending.query.query.outputs)
-    columns = [*map(backticked, conditions), *(_guarded(sql, branch) for sql in expressions)]
+    harmless = {f"{backticked(read.alias)}.{backticked(name)}" for name in read_columns}
+    outputs = [sql if sql in harmless else _guarded(sql, branch) for sql in expressions]
+    columns = [*map(backticked, conditions), *outputs]
     places = {name: place for place, name in enumerate([*conditions, *expressions])}
     files = [
         _query_file(

@@ -3,23 +3,25 @@
 Spark writes each file of a checkpoint under another name, and renames it. By default it asks Hadoop's `FileContext` to
 rename, which starts the program `readlink` eight times for each file where Hadoop's native library is missing, as
 it is in Spark's Python package. Hadoop's `FileSystem` renames without any. On a local disk, both look whether the file
-is there, and then rename (decision 0190). That is so for offsets and commits; logs of file sources follow the
-settings of the user's session.
+is there, and then rename (decision 0190). Logs of file sources are made when the query has started, by the settings of
+the user's session: so the setting stays until the sources are there (decision 0220).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from thalweg.spark.jvm import java_class, paths_are_local
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 SETTING = "spark.sql.streaming.checkpointFileManagerClass"
 BY_FILE_SYSTEM = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+MILLISECONDS = 10_000  # that a query has to make its sources: with other sources than files nothing is lost by less
 
 
 @contextmanager
@@ -33,6 +35,12 @@ def renamed_by_file_system(spark: SparkSession) -> Iterator[None]:
         yield
     finally:
         spark.conf.unset(SETTING)
+
+
+def await_sources(query: StreamingQuery) -> None:
+    """Wait until a streaming query that was started has made its sources, or has failed to."""
+    with suppress(Exception):  # the query itself tells why it failed
+        query._jsq.streamingQuery().awaitInitialization(MILLISECONDS)  # noqa: SLF001 - Python has no other way
 
 
 def _is_known(spark: SparkSession) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg.sealed import refusing_odd_values, seal, unseal_json
@@ -64,7 +64,7 @@ class SessionPosition:
 
     def to_bytes(self) -> bytes:
         """The file's content."""
-        return seal(KIND, VERSION, json.dumps(asdict(self)).encode())
+        return seal(KIND, VERSION, json.dumps(self, default=vars).encode())  # of each dataclass its fields
 
     @classmethod
     def from_bytes(cls, data: bytes) -> SessionPosition:

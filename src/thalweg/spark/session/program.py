@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from thalweg.charts.candidates import PlanSpace, plan_space
 from thalweg.charts.plan import MultiJoin, PlanNode
 from thalweg.sealed import short_digest
+from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.session.sources import SharedStream
 from thalweg.sql.implication import implies
 from thalweg.sql.query import ContinuousQuery, Expression, PredicateCall, QueryInput, Selection
-from thalweg.sql.rename import with_columns_renamed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -110,6 +110,17 @@ class ProgramQuery:
         """Whether its results are rows of one stream that shared conditions choose."""
         query = self.query
         return len(query.inputs) == 1 and not (query.is_aggregated or query.is_distinct or any(self.own.values()))
+
+    @cached_property
+    def chosen_columns(self) -> tuple[tuple[str, str], ...] | None:
+        """The columns that a plain query puts out, and their names in results; None if Spark has to compute some."""
+        if not self.is_plain:
+            return None
+        (read,) = self.query.inputs
+        columns = {f"{backticked(read.alias)}.{backticked(name)}": name for name in read.columns}
+        outputs = [(columns.get(output.expression.sql), output.name) for output in self.query.outputs]
+        found = tuple((column, name) for column, name in outputs if column is not None)
+        return found if len(found) == len(outputs) else None
 
     @cached_property
     def has_result_of_no_rows(self) -> bool:
@@ -219,8 +230,7 @@ def program_query(
 
 
 def _shared(stream: SharedStream, sql: str) -> SharedCondition:
-    names: dict[tuple[str, ...], str] = {(name,): stream.stored_name(name) for name in stream.frame.columns}
-    return SharedCondition(stream.name, sql, with_columns_renamed(sql, names))
+    return SharedCondition(stream.name, sql, stream.stored_sql(sql))
 
 
 def _is_shared_call(selection: Selection, predicates: Mapping[str, FunctionPredicate]) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from thalweg.spark.folder import make_private_folder
 from thalweg.spark.interruptions import refuse_interruption
 from thalweg.spark.session.branches import Ending, branches_of, written_files
+from thalweg.spark.session.chosen_rows import THREADS, chosen_rows
 from thalweg.spark.session.failures import reason
 from thalweg.spark.session.lower import Catalog
 from thalweg.spark.session.no_rows import ResultOfNoRows
@@ -21,7 +23,7 @@ class QueryResults:
     """The results of a query in a micro-batch."""
 
     files: list[tuple[str, int]] = field(default_factory=list)  # with the rows of each
-    seconds: float = 0.0  # of workers, of its own
+    seconds: float = 0.0  # of workers or threads, of its own
 
     @property
     def rows(self) -> int:
@@ -65,7 +67,7 @@ class ResultJobs:
         if not endings:
             return {}, {}
         try:
-            return self._written(branches_of(endings), views, folder), {}
+            return self._written(endings, views, folder), {}
         except Exception as error:  # noqa: BLE001 - whatever a user's query raises
             refuse_interruption(error)
             if len(endings) == 1:
@@ -78,16 +80,32 @@ class ResultJobs:
             results |= found
         return results, failed
 
-    def _written(self, branches: Sequence[Sequence[Ending]], views: RowViews, folder: str) -> Results:
-        """The results of each query."""
-        frame = written_files(branches, views, self._catalog, folder, in_one_task=views.in_one_task)
+    def _written(self, endings: Sequence[Ending], views: RowViews, folder: str) -> Results:
+        """The results of each query: threads of the driver write some, while a job of Spark writes the others."""
+        chosen: list[Ending] = []
+        computed: list[Ending] = []
+        for ending in endings:
+            (chosen if views.are_few and ending.query.chosen_columns is not None else computed).append(ending)
+        found: Results = {}
+        with ThreadPoolExecutor(THREADS) as threads:
+            written = [threads.submit(part.write, folder) for part in chosen_rows(chosen, views, self._catalog)]
+            if computed:
+                found = self._computed(computed, views, folder)
+            for part in written:
+                for token, file, rows, seconds in part.result():
+                    found[token] = QueryResults([(file, rows)], seconds)
+        return found
+
+    def _computed(self, endings: Sequence[Ending], views: RowViews, folder: str) -> Results:
+        """The results that a job of Spark computes."""
+        frame = written_files(branches_of(endings), views, self._catalog, folder, in_one_task=views.in_one_task)
         found: Results = {}
         rounds: dict[str, set[int]] = {}
         for token, file, rows, numbers, seconds in frame.collect():
             rounds.setdefault(token, set()).update(numbers)
-            files = [(f"{folder}/{file}", rows)] if file is not None else []
+            files = [(file, rows)] if file is not None else []
             found.setdefault(token, QueryResults()).add(QueryResults(files, seconds))
-        for ending in (ending for branch in branches for ending in branch):
+        for ending in endings:
             query = ending.query
             missing = set(ending.rounds) - rounds.get(query.token, set())
             if query.has_result_of_no_rows and missing:

@@ -13,13 +13,14 @@ from thalweg.spark.explain import Explanation, explanation_of
 from thalweg.spark.filters.predicates.function import FunctionPredicate
 from thalweg.spark.joins.join import COUNT
 from thalweg.spark.joins.text import microseconds
-from thalweg.spark.session.checkpoint_files import renamed_by_file_system
+from thalweg.spark.session.checkpoint_files import await_sources, renamed_by_file_system
 from thalweg.spark.session.engine import SessionEngine
 from thalweg.spark.session.explain import SessionRun
 from thalweg.spark.session.lower import Catalog, QueryLowering
 from thalweg.spark.session.memory import memory_cap
 from thalweg.spark.session.no_rows import views_of_no_rows
 from thalweg.spark.session.program import ProgramQuery, program_query
+from thalweg.spark.session.refusals import told_by_position
 from thalweg.spark.session.sinks import FolderSink, FunctionSink, MemorySink, Sink, WriterSink
 from thalweg.spark.session.sources import SharedStream, StaticTable, all_streams
 from thalweg.spark.session.standing import QueryOptions, StandingQuery
@@ -155,8 +156,10 @@ class Session:
         with self._lock:
             numbered = (f"{parsed.digest}-{number}" for number in itertools.count(1))
             token = next(token for token in numbered if token not in self._queries)
-            compiled = program_query(token, parsed, [*self._streams.values(), *self._tables.values()], self._predicates)
-            schema = self._schema(compiled)
+            known: list[SharedStream | StaticTable] = [*self._streams.values(), *self._tables.values()]
+            with told_by_position(parsed, {source.name: source.frame for source in known}):
+                compiled = program_query(token, parsed, known, self._predicates)
+                schema = self._schema(compiled)
             if self.engine is not None:
                 self.engine.refuse_if_too_large(compiled)
                 self._claim(token, sink)
@@ -200,6 +203,7 @@ class Session:
         )
         with renamed_by_file_system(self.spark):
             self._running = (writer.trigger(**trigger) if trigger else writer).start()
+            await_sources(self._running)
         runs.attach(str(self._running.id), self.thalweg_run)
         return self._running
 
@@ -288,11 +292,16 @@ class Session:
         """The columns of a query's results; Spark refuses here what it cannot run."""
         from pyspark.sql.types import StructField, StructType, TimestampType
 
+        bounds = [StructField(name, TimestampType(), nullable=False) for name in ROUND_COLUMNS]
+        if compiled.chosen_columns is not None:  # Spark has analysed its conditions, and takes long for a text
+            columns = self._streams[compiled.streams[0].source].frame.schema
+            return StructType(
+                [*bounds, *(StructField(name, columns[column].dataType) for column, name in compiled.chosen_columns)]
+            )
         catalog = self._catalog()
         with views_of_no_rows(compiled, self.spark, TableViews(self.spark, catalog.table_frames), catalog) as views:
             lowering = QueryLowering(compiled, views, catalog, (0,))
             found = self.spark.sql(lowering.results(compiled.space.candidates[0].root)).schema
-        bounds = [StructField(name, TimestampType(), nullable=False) for name in ROUND_COLUMNS]
         outputs = [
             StructField(output.name, found[str(place)].dataType, found[str(place)].nullable)
             for place, output in enumerate(compiled.query.outputs)

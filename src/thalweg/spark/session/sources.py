@@ -11,6 +11,7 @@ from thalweg.spark.filters.catalyst import facts_of
 from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.session.worker.take_in import TIME
 from thalweg.sql.query import Source
+from thalweg.sql.rename import with_columns_renamed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,6 +31,7 @@ class SharedStream:
     event_time: str
     delay: int
     _harmless: dict[str, bool] = field(default_factory=dict, repr=False)  # conditions that were looked at before
+    _stored_sql: dict[str, str] = field(default_factory=dict, repr=False)  # of conditions
 
     @property
     def source(self) -> Source:
@@ -50,6 +52,13 @@ class SharedStream:
     def stored_name(self, column: str) -> str:
         """The name of one of its columns among the rows of all streams."""
         return f"{self.name}:{column}"
+
+    def stored_sql(self, condition: str) -> str:
+        """A condition with the names that columns have among the rows of all streams."""
+        if condition not in self._stored_sql:
+            names: dict[tuple[str, ...], str] = {(name,): self.stored_name(name) for name in self.frame.columns}
+            self._stored_sql[condition] = with_columns_renamed(condition, names)
+        return self._stored_sql[condition]
 
     def harmless(self, conditions: Sequence[str]) -> list[bool]:
         """Whether each condition never raises and gives the same answer every time."""

@@ -14,6 +14,7 @@ from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.session.position import WaitingFile
 from thalweg.spark.session.program import Program
 from thalweg.spark.session.sources import SharedStream
+from thalweg.spark.session.waiting import ALWAYS
 from thalweg.spark.session.worker.take_in import TIME
 
 if TYPE_CHECKING:
@@ -117,13 +118,18 @@ class RowViews(Views):
                 self.spark.conf.set(name, value)
 
     @property
+    def are_few(self) -> bool:
+        """Whether there are so few rows that to move them would take longer than to compute with them."""
+        return self.count <= ROWS_OF_ONE_TASK
+
+    @property
     def in_one_task(self) -> bool:
         """Whether there are rows, but so few that each query runs in one task."""
-        return 0 < self.count <= ROWS_OF_ONE_TASK
+        return self.count > 0 and self.are_few
 
-    def files_of(self, stream: str) -> list[str]:
-        """The paths of the files with a stream's rows."""
-        return [f"{self._folder}/{file.path}" for file in self._files if file.stream == stream]
+    def files_of(self, stream: str, after: int = ALWAYS) -> list[str]:
+        """The paths of the files with a stream's rows, if they have rows after a time."""
+        return [f"{self._folder}/{file.path}" for file in self._files if file.stream == stream and file.latest > after]
 
     @cached_property
     def rows(self) -> dict[str, str]:

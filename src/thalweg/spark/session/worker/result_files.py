@@ -56,7 +56,7 @@ class ResultFiles:
                 waited, began = time.perf_counter() - began, time.perf_counter()
                 for numbers, columns, query in parts:
                     if query.token not in written:
-                        written[query.token] = _Written.into(self.folder, query)
+                        written[query.token] = _Written(query, result_file(self.folder, query.token))
                     own = written[query.token]
                     own.add(numbers, columns)
                     now = time.perf_counter()
@@ -64,11 +64,15 @@ class ResultFiles:
                     began = now
         finally:
             for each in written.values():
+                began = time.perf_counter()
                 each.file.close()
+                each.seconds += time.perf_counter() - began
         yield pa.RecordBatch.from_pydict(
             {
                 "query": pa.array(written, pa.string()),
-                "file": pa.array([each.name if each.file.rows else None for each in written.values()], pa.string()),
+                "file": pa.array(
+                    [each.file.path if each.file.rows else None for each in written.values()], pa.string()
+                ),
                 "rows": pa.array([each.file.rows for each in written.values()], pa.int64()),
                 "rounds": pa.array([sorted(each.rounds) for each in written.values()], pa.list_(pa.int64())),
                 "seconds": pa.array([each.seconds for each in written.values()], pa.float64()),
@@ -91,20 +95,19 @@ class _Written:
     """What was written of a query's results."""
 
     query: QueryFile
-    name: str
     file: GroupedFile
     rounds: set[int] = field(default_factory=set)  # that have rows, kept or not
     seconds: float = 0.0
-
-    @classmethod
-    def into(cls, folder: str, query: QueryFile) -> _Written:
-        name = f"{query.token}-{uuid.uuid4().hex}.parquet"
-        return cls(query, name, GroupedFile(f"{folder}/{name}", "zstd", ROWS_A_GROUP))
 
     def add(self, numbers: pa.Array, columns: list[pa.Array]) -> None:
         if self.query.tells_rounds:
             self.rounds.update(pc.unique(numbers).to_pylist())
         self.file.add(_taken(numbers, columns, self.query))
+
+
+def result_file(folder: str, token: str) -> GroupedFile:
+    """A file for results of a query, under a name of its own."""
+    return GroupedFile(f"{folder}/{token}-{uuid.uuid4().hex}.parquet", "zstd", ROWS_A_GROUP)
 
 
 def _taken(numbers: pa.Array, columns: list[pa.Array], query: QueryFile) -> pa.Table:
