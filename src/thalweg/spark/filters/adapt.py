@@ -98,19 +98,24 @@ class _Adaptation:
         """A plan whose filters are adaptive; the very same object if nothing changes."""
         conditions: list[Any] = []  # of filters on top of one another, the innermost first
         below = node
-        while below.nodeName() == "Filter" and not _is_ours(below):
-            conditions = [*self._conjuncts(below.condition()), *conditions]
+        while (step := below.nodeName()) == "Filter" and not _is_ours(below):
+            conditions.insert(0, below.condition())
             below = below.child()
         if not conditions:
             return self._with_children(node)
-        pushed = self._pushed_into_join(below, conditions)
-        child, rest = pushed or (self._with_children(below), conditions)
         has_subquery = java_class(self._jvm, f"{CATALYST}.expressions.SubqueryExpression").hasSubquery
-        plain = [condition for condition in rest if not has_subquery(condition)]
+        if step == "Join" or any(map(has_subquery, conditions)):  # which take some conjuncts apart from the others
+            conditions = [conjunct for condition in conditions for conjunct in self._conjuncts(condition)]
+        pushed = self._pushed_into_join(below, conditions) if step == "Join" else None
+        child, rest = pushed or (self._with_children(below), conditions)
+        plain: list[Any] = []
+        with_subquery: list[Any] = []
+        for condition in rest:
+            (with_subquery if has_subquery(condition) else plain).append(condition)
         filtered = self._filtered(plain, child) if plain else None
         if filtered is None:
             return node if child is below else self._filter(rest, child)
-        return self._filter([condition for condition in rest if condition not in plain], filtered)
+        return self._filter(with_subquery, filtered)
 
     def _with_children(self, node: Any) -> Any:  # noqa: ANN401 - as above
         if not self._contains(node, "FILTER", unless_known=True):
@@ -127,8 +132,6 @@ class _Adaptation:
 
     def _pushed_into_join(self, node: Any, conditions: Sequence[Any]) -> tuple[Any, list[Any]] | None:  # noqa: ANN401
         """A join whose sides have got the conditions on them, and the conditions that are left; None if none moves."""
-        if node.nodeName() != "Join":
-            return None
         sides: list[Any] = [node.left(), node.right()]
         pushed: tuple[list[Any], list[Any]] = [], []
         rest = []
