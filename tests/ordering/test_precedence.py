@@ -1,4 +1,5 @@
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,3 +65,14 @@ def test_order_must_name_each_filter_once() -> None:
 def test_after_is_a_mapping() -> None:
     with pytest.raises(TypeError, match=r"mapping like \{2:"):
         required_before(3, after=[0])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("after", [{"amount": []}, {1: ["amount"]}, {1: "0"}, {1: [0.0]}])
+def test_filters_are_numbers(after: Any) -> None:  # noqa: ANN401 - what a user may write
+    with pytest.raises(ValueError, match=r"there is no filter .*: filters are numbered 0\.\.2"):
+        required_before(3, after=after)
+
+
+def test_a_filter_comes_after_a_list_of_filters() -> None:
+    with pytest.raises(TypeError, match=r"mapping like \{2:"):
+        required_before(3, after={1: 0})  # type: ignore[dict-item]

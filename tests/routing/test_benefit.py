@@ -55,3 +55,15 @@ def test_what_does_not_pay_is_a_reason_to_stop_without_any_change() -> None:
     assert shown(benefit, CHECK_AFTER, right=1.0) is None
     benefit.measure(np.ones(CHECK_AFTER, np.int64), np.ones(CHECK_AFTER, np.int64), ORDERS, np.ones(2))
     assert benefit.stop_reason(LEAST, overhead=2.0) is not None
+
+
+def test_a_class_of_few_tuples_saves_what_its_own_tuples_do() -> None:
+    """Beside a class that needs no order of its own, and class 0, whose tuples are most."""
+    benefit = Benefit(detector("none"))
+    masks, classes = np.array([0b10] * 20 + [0b01] * 180), np.array([1] * 20 + [2] * 80 + [0] * 100)
+    benefit.measure(masks, classes, [(0, 1), (1, 0), (0, 1)], np.ones(2))
+    nothing, rare, frequent = benefit.means(3)
+    assert nothing == 0
+    assert rare > 0.7
+    assert frequent < 0.03
+    assert benefit.means(4)[3] == pytest.approx(0.2)  # of all tuples that have a class

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from thalweg.ordering import greedy_order, order_cost
 from thalweg.ordering.precedence import is_legal, required_before
 from thalweg.ordering.types import Integers
+from thalweg.routing.candidates import TELLING
 from thalweg.routing.classifier import (
     PARTS,
     PARTS_OF_RUNS,
@@ -147,3 +148,22 @@ def test_a_value_that_tells_the_time_saves_nothing_where_regimes_alternate() -> 
     masks = np.where(random.random(800) < 0.9, 1 << regime, 1 << random.integers(0, 4, 800))
     one = chooser(masks, np.arange(800) + random.normal(0, 40, 800))
     assert one.estimate(one.cells_of(0)).saving < 0.05
+
+
+@pytest.mark.parametrize("rare", [0.5, 0.06])
+def test_values_tell_what_filters_drop_long_before_a_saving_is_sure(rare: float) -> None:
+    random = np.random.default_rng(1)
+    kind, noise = (random.random(200) < rare).astype(int), random.integers(0, 8, 200)
+    drops = np.where(np.arange(6) == kind[:, None], 0.8, 0.1)
+    found = chooser((random.random((200, 6)) < drops) @ (1 << np.arange(6)), kind, noise)
+    kinds, eights = (found.tells(found.cells_of(place)) for place in (0, 1))
+    assert kinds > TELLING > 3.5 > eights
+    assert found.screen([1], pairs=False) == eights
+    assert found.screen([0, 1]) >= kinds
+
+
+def test_pairs_of_values_tell_where_neither_does() -> None:
+    random = np.random.default_rng(0)
+    first, second = random.integers(0, 2, 200), random.integers(0, 2, 200)
+    found = chooser(1 << (first ^ second), first, second)
+    assert found.screen([0, 1], pairs=False) < TELLING < found.screen([0, 1])

@@ -14,6 +14,7 @@ from thalweg.ordering.types import Integers
 from thalweg.routing import ClassRouter, RoutedPipeline
 from thalweg.routing.classifier import Cells, Chooser, Classifier
 from thalweg.routing.partition import codes, numbers
+from thalweg.routing.schedule import FIRST_LOOK
 from thalweg_lab.experiments.cbr.stream import Stream, diagonal
 
 KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
@@ -361,3 +362,74 @@ def test_a_classifier_without_classes_is_not_used(monkeypatch: pytest.MonkeyPatc
     assert any(estimate.saving > 0.4 for estimate in router.search.estimates)
     assert router.classifier is None
     assert not router.events
+
+
+class Evaluations:
+    """A clock of evaluations, with filters that look at a bit of each row."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def filter(self, number: int) -> Filter:
+        def keep(rows: Integers) -> np.ndarray:
+            self.now += 3e-6 * len(rows)
+            return np.asarray(rows >> number & 1 == 0)
+
+        return keep
+
+
+def run_kinds(
+    shares: Sequence[float], *, tells: bool, batches: int, flips: int | None = None
+) -> tuple[RoutedPipeline, list[int]]:
+    """Batches of 10,000 rows whose last kind another filter drops, if kinds tell; profile tuples after each batch.
+
+    From batch `flips` on, the two filters have changed places.
+    """
+    random, clock, seen = np.random.default_rng(0), Evaluations(), list[int]()
+    router = ClassRouter(lambda order: AGreedy(6, order=order), ["kind"])
+    routed = RoutedPipeline(router, [clock.filter(number) for number in range(6)], clock=clock)
+    for batch in range(batches):
+        kinds = random.choice(len(shares), 10_000, p=shares)
+        first = (kinds == len(shares) - 1).astype(int) if tells else np.zeros(10_000, int)
+        first = 1 - first if flips is not None and batch >= flips else first
+        drops = np.where(np.arange(6) == first[:, None], 0.8, 0.05)
+        routed.keep((random.random(drops.shape) < drops) @ (1 << np.arange(6)), {"kind": pa.array(kinds)})
+        seen.append(router.seen)
+    return routed, seen
+
+
+def test_profile_tuples_are_made_for_classes_only_where_values_tell_what_filters_drop() -> None:
+    _, for_nothing = run_kinds([0.5, 0.47, 0.03], tells=False, batches=3)
+    routed, for_a_class = run_kinds([0.5, 0.47, 0.03], tells=True, batches=12)
+    assert for_nothing[-1] < 300  # the order alone has 200
+    assert for_a_class[2] > 500
+    assert routed.router.in_use == ("kind",)
+
+
+def test_while_there_are_classes_profiling_spreads_over_batches() -> None:
+    """A batch is profiled in every class or in none, and could take what profiling may take in five batches."""
+    routed, seen = run_kinds([0.5, 0.5], tells=True, batches=30)
+    assert routed.router.in_use == ("kind",)
+    late = np.diff(seen)[-15:]
+    assert late.max() < 2.5 * late.mean()
+
+
+def test_a_rare_class_is_not_too_small_because_the_others_save_nothing() -> None:
+    """300 rows of a batch save as much as twelve calls, though a row of a batch saves next to nothing on average."""
+    routed, _ = run_kinds([0.5, 0.47, 0.03], tells=True, batches=20)
+    router = routed.router
+    assert router.in_use == ("kind",)
+    rare = next(number for number, policy in enumerate(router.policies) if policy.order[0] == 1)
+    saved = router.payoff.saved_by_row()
+    assert 100 * saved[rare] > routed.call_costs.sum()
+
+
+def test_when_classes_change_places_profiling_hurries_until_they_are_looked_for() -> None:
+    """One batch used to take all that profiling may take in nine, and the look waited for the last few tuples."""
+    routed, seen = run_kinds([0.5, 0.5], tells=True, batches=20, flips=15)
+    before = seen[14]
+    assert seen[17] - before >= FIRST_LOOK
+    assert not routed.router.search.schedule.is_due
+    assert [policy.order[0] for policy in routed.router.policies[1:]] in ([0, 1], [1, 0])

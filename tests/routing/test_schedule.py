@@ -21,3 +21,15 @@ def test_what_follows_a_change_soon_is_the_same_change() -> None:
     schedule.count(2 * FIRST_LOOK)
     schedule.look_again()
     assert schedule.changed == 4 * FIRST_LOOK
+
+
+def test_a_change_soon_after_the_first_look_does_not_make_it_undone() -> None:
+    """While there was no look, profiling may take twenty times its share."""
+    schedule = LookSchedule(window=4000)
+    schedule.count(FIRST_LOOK)
+    schedule.looked(sample_size=FIRST_LOOK)
+    schedule.count(50)
+    schedule.look_again()
+    assert schedule.has_looked
+    schedule.count(1)
+    assert schedule.is_due

@@ -33,6 +33,8 @@ def required_before(
     if after is not None and not isinstance(after, Mapping):
         raise TypeError(f"'after' is a mapping like {{2: [0]}}, filter 2 after filter 0, not {after!r}")
     for later, earlier in (after or {}).items():
+        if not hasattr(earlier, "__iter__"):
+            raise TypeError(f"'after' is a mapping like {{2: [0]}}, filter 2 after filter 0, not {after!r}")
         for number in (later, *earlier):
             _check_index(filters, number)
         direct[later].update(earlier)
@@ -103,9 +105,9 @@ def check_filters(filters: int) -> None:
         raise ValueError(f"between 1 and {MAX_FILTERS} filters are allowed, not {filters}")
 
 
-def _check_index(filters: int, number: int) -> None:
-    if not 0 <= number < filters:
-        raise ValueError(f"there is no filter {number}: filters are numbered 0..{filters - 1}")
+def _check_index(filters: int, number: object) -> None:
+    if not isinstance(number, int | np.integer) or not 0 <= number < filters:
+        raise ValueError(f"there is no filter {number!r:.80}: filters are numbered 0..{filters - 1}")
 
 
 def _union(masks: Iterable[int]) -> int:

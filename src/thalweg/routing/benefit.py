@@ -21,6 +21,7 @@ from thalweg.routing.classifier import costs_until_dropped
 RECENT = 1000  # profile tuples over which the benefit is measured
 CHECK_AFTER = 200  # profile tuples from one check of the mean saving to the next
 FEW = 30  # profile tuples below which a mean says nothing
+DRAWN = 10.0  # profile tuples of all classes that each class is thought to have besides its own
 CERTAINTY = 2.0  # standard errors by which a saving must exceed its least worth, once a detector has doubts
 
 
@@ -59,6 +60,7 @@ class Benefit:
         """Forget everything, for another classifier."""
         self._savings: deque[float] = deque(maxlen=RECENT)
         self._one_order: deque[float] = deque(maxlen=RECENT)
+        self._classes: deque[int] = deque(maxlen=RECENT)
         self._segment: list[float] = []  # savings of the segment that is not yet full
         self._unchecked = 0
         self.detector.watch(2)
@@ -82,6 +84,18 @@ class Benefit:
         """The mean saving; 0 before anything was measured."""
         return float(np.mean(self._savings)) if self._savings else 0.0
 
+    def means(self, classes: int) -> Floats:
+        """The mean saving of a tuple of each of so many classes, drawn to that of all the more the fewer there are.
+
+        Class 0 saves nothing, and no class does if all together do not.
+        """
+        numbers, savings = np.array(self._classes, np.int64), self.savings
+        counts, sums = np.bincount(numbers, minlength=classes), np.bincount(numbers, savings, classes)
+        every = max(float(savings.sum()), 0.0) / max(int(counts[1:].sum()), 1)
+        means: Floats = np.maximum((sums + DRAWN * every) / (counts + DRAWN), 0.0) * (every > 0)
+        means[0] = 0.0
+        return means
+
     @property
     def one_order(self) -> float | None:
         """The mean cost of a tuple in the overall order; None before anything was measured."""
@@ -99,6 +113,7 @@ class Benefit:
         savings = (table[0] - table[classes, np.arange(masks.size)]).tolist()
         self._savings.extend(savings)
         self._one_order.extend(table[0].tolist())
+        self._classes.extend(classes.tolist())
         self._segment += savings
         self._unchecked += len(savings)
 

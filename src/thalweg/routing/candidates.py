@@ -21,6 +21,9 @@ from thalweg.routing.derived import RoutingAttribute
 from thalweg.routing.prune import pruned_attribute
 
 KNOWN = "derived from a column of few values, which tells as much"
+# Standard errors by which values have to tell what a filter drops: far more than the many candidates do by chance, and
+# far less than classes do that are worth an order. (docs/decisions/0210)
+TELLING = 4.5
 SURE = 3.0  # standard errors by which a saving has to exceed its least worth: many candidates are compared
 
 
@@ -32,6 +35,10 @@ class Candidates:
     estimates: list[Estimate]  # the best first
     pruned: dict[str, str]  # attributes that are no candidates, with the reason
 
+    def tells(self, estimate: Estimate) -> bool:
+        """Whether the values of a candidate tell what a filter drops."""
+        return self.chooser.tells(estimate.cells) > TELLING
+
     def best(self, least: Callable[[float], float]) -> Estimate | None:
         """The candidate that surely saves enough, and most; a pair only if it surely saves more than either alone.
 
@@ -40,7 +47,7 @@ class Candidates:
         singles = [estimate for estimate in self.estimates if estimate.is_single]
         for estimate in self.estimates:
             worth = least(estimate.cost)
-            if surely(estimate.savings, SURE) <= worth:  # much the same as below, at once
+            if surely(estimate.savings, SURE) <= worth or not self.tells(estimate):
                 continue
             is_alone = estimate.is_single or surely(estimate.savings - singles[0].savings, SURE) > 0
             if is_alone and sure_saving(self.chooser, estimate, SURE) > worth:
@@ -60,6 +67,16 @@ def find_candidates(
     widths: Floats,
 ) -> Candidates:
     """Estimate the saving of each attribute that is not pruned; widths are those of the attributes, in bytes."""
+    pruned = pruned_attributes(sample, attributes, refused, widths)
+    places = [place for place, attribute in enumerate(attributes) if attribute.name not in pruned]
+    chooser = Chooser(sample, costs, required, most_classes)
+    return Candidates(chooser, chooser.estimates(places, pairs=pairs), pruned)
+
+
+def pruned_attributes(
+    sample: ClassifierSample, attributes: Sequence[RoutingAttribute], refused: Mapping[str, str], widths: Floats
+) -> dict[str, str]:
+    """The attributes that are no candidates, with the reason."""
     pruned = dict[str, str]()
     few = {
         attribute.column
@@ -78,9 +95,7 @@ def find_candidates(
         )
         if reason:
             pruned[attribute.name] = reason
-    places = [place for place, attribute in enumerate(attributes) if attribute.name not in pruned]
-    chooser = Chooser(sample, costs, required, most_classes)
-    return Candidates(chooser, chooser.estimates(places, pairs=pairs), pruned)
+    return pruned
 
 
 def candidate_values(estimate: Estimate, names: Sequence[str], cost: float) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class ClassPolicies:
     def __init__(self, make: MakePolicy) -> None:
         self.make = make
         self.policies = [make(None)]
-        self._hurries = False  # whether more profile tuples are made until the next look for classifiers
+        self.hurries = False  # whether more profile tuples are made until the next look for classifiers
         self.hurry()
 
     @property
@@ -104,14 +104,14 @@ class ClassPolicies:
     def hurry(self) -> None:
         """Make more profile tuples until the next look for classifiers, if the probability adapts at all."""
         sampler, profile = self.overall.sampler, self.overall.profile
-        self._hurries = sampler.adaptive
-        if self._hurries:
+        self.hurries = sampler.adaptive
+        if self.hurries:
             full = sampler.full_probability
             sampler.use(min(FASTER * full, max(full, MOST_SAMPLED)), until=profile.seen + profile.window)
 
     def stop_hurrying(self) -> None:
         """Make as many profile tuples as usual."""
-        if self._hurries:
-            self._hurries = False
+        if self.hurries:
+            self.hurries = False
             sampler = self.overall.sampler
             sampler.use(sampler.full_probability)

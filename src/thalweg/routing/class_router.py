@@ -208,9 +208,15 @@ class ClassRouter:
             classes = len(classifier.orders) - 1
             expected = "1 class is" if classes == 1 else f"{classes} classes are"
             self._use(classifier, f"{expected} expected to save {saving:.1%}")
-        self.search.plan_next_look(self.payoff, is_first=not self.version)
-        if self.search.is_promising:
+        self.search.plan_next_look(is_first=not self.version)
+        if self.search.hurries:
             self.learners.hurry()
+
+    def screen(self) -> None:
+        """Make no more profile tuples than one order needs if values of the attributes tell nothing."""
+        self.search.screen(self.learners.costs, self.overall.state.required)
+        if not self.search.hurries:
+            self.learners.stop_hurrying()
 
     def observe(self, tuples: int, dropped: int, overhead: float = 0.0) -> None:
         """Count a batch's tuples and drops, and the cost of splitting it if it was split, in the unit of costs."""
@@ -227,6 +233,7 @@ class ClassRouter:
         if has_classes:
             self.learners.start_over()
             self.payoff.benefit.restart()
+            self.search.is_promising = True  # the same attribute may tell others apart now
         self.search.schedule.look_again(has_classes=has_classes)
 
     def begin(self, order: Sequence[int]) -> None:
@@ -331,6 +338,7 @@ class ClassRouter:
         else:
             self.search.sample.keep(newest)
             self.search.schedule.start_over(newest)
+            self.search.is_promising = True
             self.learners.hurry()
             self.overall.sampler.look_closely()
 

@@ -34,6 +34,8 @@ from thalweg.routing.partition import paired, scattered
 from thalweg.routing.prune import COVERED
 
 SUPPORT = 10  # profile tuples of a cell that may have an order of its own
+FEW = 5  # profile tuples of a cell that is compared with the others
+LEAST = 1e-12  # instead of 0, to divide by
 ERRORS = 1.5  # standard errors by which another order has to be better for a cell
 MAIN = 0.75  # share of the tuples that need no class of their own if the overall order suits them
 PARTS, PARTS_OF_RUNS = 8, 2  # of a sample, each of which is tried with classes of the others
@@ -178,9 +180,13 @@ class Chooser:
         if pairs:
             promising = sorted(found, key=lambda estimate: -estimate.saving)[:PAIRED]
             several = sorted(estimate.cells.attributes[0] for estimate in promising)
-            together = [self.cells_of(*pair) for pair in combinations(several, 2)]
-            found += [self.estimate(cells) for cells in together if self._is_supported(cells)]
+            found += [self.estimate(cells) for cells in self._pairs(several)]
         return sorted(found, key=lambda estimate: -estimate.saving)
+
+    def screen(self, attributes: Sequence[int], *, pairs: bool = True) -> float:
+        """By how many standard errors the cells of some attribute, or pair, tell what a filter drops."""
+        cells = [self.cells_of(attribute) for attribute in attributes]
+        return max(map(self.tells, cells + (self._pairs(attributes[:PAIRED]) if pairs else [])), default=0.0)
 
     def cells_of(self, *attributes: int) -> Cells:
         """Cells by value if the frequent values cover enough tuples, by ranges otherwise."""
@@ -208,6 +214,26 @@ class Chooser:
     def fit(self, cells: Cells) -> Classifier:
         """Classes and orders from the whole sample."""
         return self._fit(cells, cells.of_rows(self.sample.codes, self.sample.numbers), self._which)
+
+    def tells(self, cells: Cells) -> float:
+        """By how many standard errors cells tell what a filter drops, beyond chance; of the filter they tell most of.
+
+        A filter's drops are compared between the cells (Pearson's test of homogeneity), and the sum of squares made a
+        normal deviate (Wilson and Hilferty).
+        """
+        of = cells.of_rows(self.sample.codes, self.sample.numbers)
+        _, place, counts = np.unique(of, return_inverse=True, return_counts=True)
+        place = np.where(counts >= FEW, np.arange(counts.size), counts.size)[place]
+        _, place, counts = np.unique(place, return_inverse=True, return_counts=True)
+        freedom = counts.size - 1
+        if not freedom:
+            return 0.0
+        drops = self._bits[self._which].astype(np.float64)
+        rates = np.array([np.bincount(place, column) for column in drops.T]).T / counts[:, None]
+        overall = drops.mean(axis=0)
+        squares = (counts @ (rates - overall) ** 2) / np.maximum(overall * (1.0 - overall), LEAST)
+        spread = 2.0 / (9.0 * freedom)
+        return float((np.cbrt(squares.max() / freedom) - (1.0 - spread)) / np.sqrt(spread))
 
     def _try_parts(self, cells: Cells, of: Integers, parts: int) -> tuple[Floats, Floats, int]:
         """For each tuple, the saving by classes of other parts and the cost with one order; and the most classes."""
@@ -248,6 +274,11 @@ class Chooser:
         joint = greedy_orders(merged, self._bits, self.costs, self.required)
         joint[1:][used == 0] = orders[0]  # another order of nearly the same tuples would differ by chance
         return Classifier(cells, keys, 1 + np.searchsorted(used, classes), tuple(map(tuple, joint.tolist())))
+
+    def _pairs(self, attributes: Sequence[int]) -> list[Cells]:
+        """The cells of pairs of attributes that have enough tuples each."""
+        together = [self.cells_of(*pair) for pair in combinations(attributes, 2)]
+        return [cells for cells in together if self._is_supported(cells)]
 
     def _edges(self, attribute: int, of: int) -> tuple[float, ...] | None:
         """The edges of ranges of equal frequency; None if the attribute's values are few, or have no order."""

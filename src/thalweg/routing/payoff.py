@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from thalweg.drift import Detector
-from thalweg.ordering.types import Integers
+from thalweg.ordering.types import Floats, Integers
 from thalweg.routing.benefit import CHECK_AFTER, Benefit, StopReason
 from thalweg.routing.class_policies import ClassPolicies
 from thalweg.routing.classifier import Estimate
@@ -38,6 +38,10 @@ class Payoff:
         """The cost of splitting for each tuple that is dropped."""
         dropped = self._split * (self.dropped / self.tuples if self.tuples else 1.0)
         return self._overhead / dropped if dropped else 0.0
+
+    def saved_by_row(self) -> Floats:
+        """The mean saving of a row of each class, whether it is dropped or not."""
+        return self.benefit.means(len(self._learners.policies)) * (self.dropped / self.tuples if self.tuples else 1.0)
 
     def whole_cost(self, cost: float) -> float:
         """The cost of all tuples for each dropped tuple: tuples that no filter drops cost as much in any order."""

@@ -21,20 +21,14 @@ from thalweg.ordering.sampling import counts_of
 from thalweg.ordering.types import Booleans, Floats, Integers
 from thalweg.routing.attributes import Columns
 from thalweg.routing.class_router import ClassRouter
-from thalweg.routing.schedule import FIRST_LOOK
 
-FIRST_BATCH = 2500  # rows of a batch until classifiers were looked for once: so many rows later they are in use
+FIRST_BATCH = 2500  # rows of a batch before a look that may find classifiers: so many rows later they are in use
 NEW_SHARE = 0.2  # of the filters' own time that profiling may take before a look that may find classifiers
 ENOUGH = 400  # profile tuples for one order, until classifiers were looked for once
-# As long as the stream has not changed, profiling may take so much of the filters' own time up to so many profile
-# tuples, by which a class of 3% of the rows is found. (docs/decisions/0120)
-EARLY_SHARE, EARLY_TUPLES = 0.012, 3 * FIRST_LOOK
 CLASS_SHARE = 0.01  # of the filters' own time for profiling while there are classes, each of which learns an order,
 PAID = 0.1  # but no more than this share of what the classes save
 SHOWN_TOGETHER = 64  # profile tuples that the router is shown at once after its first look, where it has no classes
 CHOOSE_SHARE = 0.01  # of the filters' own time that choosing classifiers may take, but for the first time
-MOST_ROWS = 1e6  # of a class that may be too small to be split off
-LEAST_SAVED = 1e-12  # seconds
 
 
 class ProfiledRows(NamedTuple):
@@ -91,14 +85,14 @@ class RoutedPipeline(Pipeline):
         self._profiles_batch = False  # whether the batch that is split by class is profiled
         self._profiled: list[ProfiledRows] = []  # in this batch, until it is over
         self._unseen = UnseenTuples()
-        self._smallest = SmallestClass()
+        self._saved = SavedByRow()
         self._small: tuple[int, ...] = ()  # classes of the last batch that joined class 0
 
     def keep(self, rows: Rows, columns: Columns | None = None) -> Booleans:
         """Which of the rows all filters keep; `columns` holds the columns that the router's attributes name."""
         if columns is None:
             raise TypeError(f"pass the columns too: keep(rows, columns) with {', '.join(self.router.attributes)}")
-        if self._has_looked or len(rows) <= FIRST_BATCH:
+        if not self.router.search.hurries or len(rows) <= FIRST_BATCH:
             return self._keep_batch(rows, columns)
         parts = [slice(start, start + FIRST_BATCH) for start in range(0, len(rows), FIRST_BATCH)]
         return np.concatenate(
@@ -117,15 +111,17 @@ class RoutedPipeline(Pipeline):
         else:
             kept, overhead = self._keep_by_class(rows, columns)
         self.router.observe(self.tuples - tuples, sum(self._dropped) - dropped, overhead)
+        if self.router.search.screening_is_due:
+            self._choose(self.router.screen)
         if self.router.search.schedule.is_due and self._may_choose():
-            self._choose()
+            self._choose(self.router.look)
         return kept
 
-    def _choose(self) -> None:
+    def _choose(self, look: Callable[[], None]) -> None:
         """Let the router look for classifiers."""
         self._tell()  # the counts of the slices that ran in the orders so far
-        before, was_hurried = self._clock(), self._hurries
-        self.router.look()
+        before, was_hurried = self._clock(), self.router.search.hurries
+        look()
         if was_hurried:  # the time that was spent for this look no longer counts: profiling goes on
             self._earned = self.profile_seconds
         self._last_choice = self._clock() - before
@@ -141,12 +137,14 @@ class RoutedPipeline(Pipeline):
         router, sampler = self.router, self.router.overall.sampler
         self._tell()  # the counts of the slices that ran in the overall order
         before, at_first = self._clock(), (self.evaluated, self.dropped, self.seconds)
-        parts, joined = self._parts(router.classify(columns))
+        parts, not_saved = self._parts(router.classify(columns))
         split = self._clock() - before
         kept = np.zeros(len(rows), np.bool_)
         self._profiles_batch = self._may_profile()
         # Classes differ from each other, which is no change of the stream: the sampler watches all of them together.
         adaptive, sampler.adaptive = sampler.adaptive, False
+        probability = sampler.probability
+        sampler.use(min(probability, self._affordable(len(rows))))
         try:
             for number, places in parts:
                 self.policy, self._class_rows, self._start = router.policies[number], places, 0
@@ -154,6 +152,7 @@ class RoutedPipeline(Pipeline):
                 self._tell()
         finally:
             self.policy, self._class_rows, sampler.adaptive = router.overall, None, adaptive
+            sampler.use(probability)
         self.split_seconds += split
         evaluated, dropped, seconds = (
             now - then for now, then in zip((self.evaluated, self.dropped, self.seconds), at_first, strict=True)
@@ -165,35 +164,38 @@ class RoutedPipeline(Pipeline):
             self._start_over()
         if self._costs is not None:
             return kept, 0.0
-        drop_rate = float(dropped.sum()) / max(len(rows), 1)
-        not_saved = router.payoff.benefit.mean * joined * drop_rate  # by rows that joined class 0
         return kept, split + (len(parts) - 1) * float(self.call_costs.sum()) + not_saved
 
-    def _parts(self, classes: Integers) -> tuple[list[tuple[int, Integers]], int]:
-        """The rows of each class, and how many joined class 0: a small class does not pay for calls of filters."""
+    def _affordable(self, rows: int) -> float:
+        """The share of a batch that may be profiled, of a row at least; every class of a batch is profiled, or none.
+
+        Without it, a few batches would take all the time that profiling may take.
+        """
+        tuple_seconds = float(self._times().sum()) if self._costs is None else 0.0
+        if self.router.learners.hurries or len(self.policy.profile) < self._first_look or not tuple_seconds > 0:
+            return 1.0
+        return max((self._earned - self.profile_seconds) / tuple_seconds, 1.0) / rows
+
+    def _parts(self, classes: Integers) -> tuple[list[tuple[int, Integers]], float]:
+        """The rows of each class, and what is not saved: a class that does not pay for its calls joins class 0."""
         numbers = len(self.router.policies)
-        counts, joined, small = np.bincount(classes, minlength=numbers), 0, tuple[int, ...]()
-        smallest = 0 if self._costs is not None else self._smallest.rows(self.router, self.costs, self.call_costs)
-        if smallest:
-            rare = counts < smallest
+        counts, not_saved, small = np.bincount(classes, minlength=numbers), 0.0, tuple[int, ...]()
+        if self._costs is None:
+            saved = counts * self._saved.by_row(self.router)
+            rare = saved < float(self.call_costs.sum()) * bool(saved.any())
             rare[0] = False
-            joined, small = int(counts[rare].sum()), tuple(np.flatnonzero(rare).tolist())
+            not_saved, small = float(saved[rare].sum()), tuple(np.flatnonzero(rare).tolist())
             classes = np.where(rare[classes], 0, classes)
             counts = np.bincount(classes, minlength=numbers)
         if small != self._small:  # their rows run in another order now, which is no change of the stream
             self._small = small
             self.router.overall.sampler.forget_rates()
         rows = np.split(np.argsort(classes, kind="stable"), np.cumsum(counts)[:-1])
-        return [(number, places) for number, places in enumerate(rows) if places.size], joined
+        return [(number, places) for number, places in enumerate(rows) if places.size], not_saved
 
     @property
     def _has_looked(self) -> bool:
         return self.router.search.schedule.has_looked
-
-    @property
-    def _hurries(self) -> bool:
-        """Whether profile tuples are made for a look for classifiers that may well find some."""
-        return not self._has_looked or self.router.search.is_promising
 
     def _start_over(self) -> None:
         super()._start_over()
@@ -202,9 +204,7 @@ class RoutedPipeline(Pipeline):
     @property
     def _share(self) -> float:
         if self.router.classifier is None:
-            schedule = self.router.search.schedule
-            is_early = not schedule.changed and schedule.seen < EARLY_TUPLES
-            return max(super()._share, EARLY_SHARE if is_early else 0.0)
+            return super()._share
         shares = self.router.payoff.shares()
         saving = 1.0 if shares is None else shares["saving"]
         return max(super()._share, min(CLASS_SHARE, PAID * saving))
@@ -213,7 +213,9 @@ class RoutedPipeline(Pipeline):
         """Before a look that may find classifiers, profiling may take more than its share: the sooner, the better."""
         if self._class_rows is not None:  # all classes of a batch or none, or only the first would be profiled
             return self._profiles_batch
-        is_new = self._hurries and self.profile_seconds <= NEW_SHARE * self._spent
+        search = self.router.search
+        waits = search.hurries and not search.schedule.is_due  # for profile tuples
+        is_new = waits and self.profile_seconds <= NEW_SHARE * self._spent
         return is_new or super()._may_profile()
 
     def _learn(self, places: Integers, masks: Integers, times: Floats) -> None:
@@ -229,7 +231,7 @@ class RoutedPipeline(Pipeline):
             before = self._clock()
             batch, values = self._take_profiled(columns)
             self._unseen.add(batch.masks, values)
-            if not self._has_looked or self._unseen.tuples >= SHOWN_TOGETHER:
+            if self.router.search.hurries or self._unseen.tuples >= SHOWN_TOGETHER:
                 self._unseen.show(self.router)
             self.profile_seconds += self._clock() - before
 
@@ -285,19 +287,15 @@ class UnseenTuples:
             self.tuples = 0
 
 
-class SmallestClass:
-    """How many rows of a class save as much as calling the filters for them once more costs."""
+class SavedByRow:
+    """What a row of each class saves."""
 
     def __init__(self) -> None:
         self._seen = -1  # profile tuples when it was last estimated
-        self._rows = 0
+        self._saved: Floats = np.zeros(0)
 
-    def rows(self, router: ClassRouter, costs: Floats, call_costs: Floats) -> int:
+    def by_row(self, router: ClassRouter) -> Floats:
         """The estimate, made anew whenever the router has learnt from profile tuples."""
         if self._seen != router.seen:
-            self._seen, self._rows = router.seen, 0
-            shares = router.payoff.shares()
-            if shares is not None and shares["saving"] > 0:
-                saved = shares["saving"] * float(np.nansum(costs))
-                self._rows = int(min(float(call_costs.sum()) / max(saved, LEAST_SAVED), MOST_ROWS))
-        return self._rows
+            self._seen, self._saved = router.seen, router.payoff.saved_by_row()
+        return self._saved

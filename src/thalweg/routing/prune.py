@@ -16,7 +16,7 @@ FAR = 20.0  # times the rank of the nearest other: no class is going to move an 
 WIDE = 64.0  # bytes of an average value that are too many to look at for every tuple
 COVERED = 0.5  # share of the tuples whose values must be among the frequent values
 MONOTONE = 0.95  # share of the steps from tuple to tuple that go one way
-WITH_TIME = 0.9  # correlation of ranks with the order of arrival from which on a column tells the time, not a class
+WITH_TIME = 0.7  # correlation of ranks with the order of arrival from which on a column tells the time, not a class
 CERTAIN = 0.999  # selectivities between this and 1 are 1 for all that is known
 
 

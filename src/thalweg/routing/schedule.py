@@ -63,7 +63,7 @@ class LookSchedule:
         is_first = has_classes and not self.changed
         if is_first or self.seen - self.changed > 2 * FIRST_LOOK:  # else it is still the same change
             self.changed = self.seen
-        self.due, self.rest = min(self.due, self.changed + FIRST_LOOK), self.window
+        self.due, self.rest = min(self.due, max(self.changed + FIRST_LOOK, self.seen + 1)), self.window
 
     def wait(self) -> None:
         """Look after a rest, which is twice as long each time."""

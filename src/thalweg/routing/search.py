@@ -10,13 +10,13 @@ import numpy as np
 from thalweg.ordering.types import Floats, Integers
 from thalweg.routing.attributes import AttributeReader, AttributeValues
 from thalweg.routing.benefit import surely
-from thalweg.routing.candidates import SURE, Candidates, find_candidates
+from thalweg.routing.candidates import SURE, TELLING, Candidates, find_candidates, pruned_attributes
 from thalweg.routing.classifier import Chooser, Classifier, Estimate
 from thalweg.routing.classifier_sample import ClassifierSample
 from thalweg.routing.payoff import Payoff
 from thalweg.routing.schedule import FIRST_LOOK, LookSchedule
 
-PROMISING = 2.5  # standard errors by which a saving has to exceed nothing so that more profile tuples are made for it
+SCREENED = FIRST_LOOK // 2  # profile tuples by which candidates are asked for the first time
 NEW_VALUES = 0.1  # share of the tuples that have values of no class, from which on classes are made anew
 MOST_HURRIED = 4 * FIRST_LOOK  # tuples of a sample, up to which they are made
 
@@ -46,9 +46,21 @@ class ClassifierSearch:
         self.pairs = pairs
         self.sample = ClassifierSample(len(self.reader.names), window)
         self.schedule = LookSchedule(window)
+        self.is_screened = False  # whether candidates were asked if they tell anything
         self.is_promising = False  # whether the next look may well find classifiers, so that it should come soon
         self.estimates: list[Estimate] = []  # of the last look, the best first
         self.pruned: dict[str, str] = {}  # attributes that were no candidates then, with the reason
+        self._is_telling = False  # whether the values of any of them told what a filter drops
+
+    @property
+    def screening_is_due(self) -> bool:
+        """Whether there are enough profile tuples to ask if candidates tell anything."""
+        return self.schedule.seen >= SCREENED and not (self.is_screened or self.schedule.has_looked)
+
+    @property
+    def hurries(self) -> bool:
+        """Whether profile tuples are made for a look that may well find classifiers."""
+        return self.is_promising or not (self.is_screened or self.schedule.has_looked)
 
     @property
     def newest(self) -> int | None:
@@ -83,20 +95,26 @@ class ClassifierSearch:
                 self.sample.keep(since_change)
         chosen = _choose(candidates, best, payoff, current)
         self.pruned = {name: reason for name, reason in candidates.pruned.items() if name in self.reader.columns}
+        self._is_telling = any(candidates.tells(estimate) for estimate in candidates.estimates)
         self.estimates = [replace(estimate, savings=np.zeros(0)) for estimate in candidates.estimates]
         if chosen is None:
             return None
         classifier = candidates.chooser.fit(chosen.cells)
         return (classifier, chosen) if len(classifier.orders) > 1 else None  # halves had classes, the whole has none
 
-    def plan_next_look(self, payoff: Payoff, *, is_first: bool) -> None:
+    def screen(self, costs: Floats, required: Integers) -> None:
+        """Ask, before the first look, whether the values of any candidate tell what a filter drops."""
+        reader = self.reader
+        pruned = pruned_attributes(self.sample, reader.attributes, reader.refused, reader.widths)
+        places = [place for place, attribute in enumerate(reader.attributes) if attribute.name not in pruned]
+        chooser = Chooser(self.sample, costs, required, self.most_classes)
+        self.is_screened = True
+        self.is_promising = chooser.screen(places, pairs=self.pairs) > TELLING
+
+    def plan_next_look(self, *, is_first: bool) -> None:
         """Decide when to look again, and whether soon: for the first classifier, and if the stream has not changed."""
-        least = payoff.least() + payoff.price
         self.is_promising = (
-            is_first
-            and not self.schedule.changed
-            and len(self.sample) < MOST_HURRIED
-            and any(estimate.saving > max(least, PROMISING * estimate.error) for estimate in self.estimates)
+            is_first and self._is_telling and not self.schedule.changed and len(self.sample) < MOST_HURRIED
         )
         self.schedule.looked(len(self.sample))
 
