@@ -25,6 +25,7 @@ from tests.spark.session.harness import (
 
 import thalweg as tw
 from thalweg.spark.session.program import Program
+from thalweg.sql.errors import QueryError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -195,7 +196,7 @@ def refusals(spark: SparkSession, session: tw.Session) -> list[tuple[type[Except
         (ValueError, "needs a query before it starts", session.start),
         (RuntimeError, "is not running", session.await_termination),
         (ValueError, "no column 'y'", lambda: session.query("SELECT y FROM A WINDOW [5]")),
-        (Exception, "UNRESOLVED_ROUTINE", lambda: session.query("SELECT no_such_thing(x) AS n FROM A WINDOW [5]")),
+        (QueryError, "Cannot resolve routine", lambda: session.query("SELECT no_such_thing(x) AS n FROM A WINDOW [5]")),
     ]
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from thalweg.spark.error_log import errors_not_logged
 from thalweg.spark.filters.frames import Answers, once_a_frame
 from thalweg.spark.filters.harmless import Node, Prover
 from thalweg.spark.filters.operators import all_of
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructField
 
 ATTRIBUTE = re.compile(r"(.*)#(\d+)L?(-T\d+ms)?", re.DOTALL)  # as Spark writes it: name, number, type, watermark
-ERROR_LOGGER = "SQLQueryContextLogger"  # PySpark's
 SEPARATOR = "\0"  # occurs in no name
 NULL_TESTS = frozenset({"IsNull", "IsNotNull", "EqualNullSafe"})  # kinds of expressions that become tests for NULL
 MOST_ANALYSES = 200  # that are remembered
@@ -245,25 +244,12 @@ class Catalyst:
             if expression is None:
                 return None
             plan = self._class("plans.logical.Filter")(expression, self._class("plans.logical.OneRowRelation")())
-            with _errors_not_logged():
+            with errors_not_logged():
                 for rule in ("ReplaceExpressions", "ConstantFolding"):
                     plan = self._class(f"optimizer.{rule}").apply(plan)
             return tree_of(plan.condition().toJSON())
         except (Py4JError, PySparkException, TypeError):  # a missing class is a package, which cannot be called
             return None
-
-
-@contextmanager
-def _errors_not_logged() -> Iterator[None]:
-    """Keep PySpark from writing a page to the standard error for an error that is expected."""
-    from pyspark.logger import PySparkLogger
-
-    logger = PySparkLogger.getLogger(ERROR_LOGGER)  # PySpark needs a logger of its own class
-    before, logger.disabled = logger.disabled, True
-    try:
-        yield
-    finally:
-        logger.disabled = before
 
 
 def column_of_expression(jvm: Any, expression: Any) -> Column:  # noqa: ANN401 - objects of the JVM

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from thalweg.spark.error_log import errors_not_logged
 from thalweg.sql.errors import QueryError
 from thalweg.sql.query import ContinuousQuery, Expression
 
@@ -23,7 +24,8 @@ def told_by_position(query: ContinuousQuery, sources: Mapping[str, DataFrame]) -
     from pyspark.errors import AnalysisException
 
     try:
-        yield
+        with errors_not_logged():
+            yield
     except AnalysisException as error:
         for expression, is_condition in _expressions(query):
             refusal = _refusal(expression, query, sources, is_condition=is_condition)
@@ -53,7 +55,8 @@ def _refusal(
     inputs = [sources[each.source].alias(each.alias) for each in query.inputs]
     rows = reduce(lambda left, right: left.crossJoin(right), inputs)
     try:
-        _ = rows.where(f.expr(expression.sql)) if is_condition else rows.select(f.expr(expression.sql))
+        with errors_not_logged():
+            _ = rows.where(f.expr(expression.sql)) if is_condition else rows.select(f.expr(expression.sql))
     except AnalysisException as error:
         line = str(error).partition("\n")[0]
         return re.sub(r"\.? SQLSTATE: .*", "", re.sub(r"^\[\S+\] ", "", line))

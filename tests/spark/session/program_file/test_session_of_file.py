@@ -40,7 +40,11 @@ def problems_of(spark: SparkSession, file: Path, written: str, instead: str) -> 
         ("checks_of_tests:is_odd", "checks_of_tests:no_predicate", ":5: predicates.is_odd: 3 is no predicate: write"),
         ("SELECT src", "SELECT scr", ":14:16: queries.to_host_2.text: there is no column 'scr'"),
         ("is_odd(src)", "is_odd(scr)", ":21:14: queries.odd.text: there is no column 'scr'"),
-        ("SELECT src", "SELECT abs(ts)", ":14: queries.to_host_2.text: [DATATYPE_MISMATCH"),
+        (
+            "SELECT src",
+            "SELECT abs(ts)",
+            ':14:16: queries.to_host_2.text: Cannot resolve "abs(ts)" due to data type mismatch',
+        ),
     ],
 )
 def test_what_spark_finds_is_named_with_its_line(

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from thalweg.spark.error_log import errors_not_logged
 from thalweg.spark.session.program_file.fields import Checker
 from thalweg.spark.session.program_file.imports import named_object
 from thalweg.spark.session.program_file.positions import FieldPath
@@ -26,8 +27,6 @@ from thalweg.sql.errors import QueryError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamReader
-
-ERROR_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")  # PySpark's
 
 
 def session_of_file(spark: SparkSession, file: ProgramFile) -> Session:
@@ -119,25 +118,9 @@ def _option(value: object) -> str:
 def _blamed(text: ProgramText, field: FieldPath) -> Iterator[None]:
     """Turn any error into a problem with a field."""
     try:
-        with _errors_kept_from_log():
+        with errors_not_logged():
             yield
     except QueryError as error:
         raise ProgramFileError([text.query_problem(field, error)]) from None
     except Exception as error:
         raise ProgramFileError([text.problem(field, reason(error))]) from error
-
-
-@contextmanager
-def _errors_kept_from_log() -> Iterator[None]:
-    """Keep PySpark from writing a page to the standard error for every error of analysis."""
-    from pyspark.logger import PySparkLogger
-
-    loggers = [PySparkLogger.getLogger(name) for name in ERROR_LOGGERS]
-    before = [logger.disabled for logger in loggers]
-    try:
-        for logger in loggers:
-            logger.disabled = True
-        yield
-    finally:
-        for logger, was_disabled in zip(loggers, before, strict=True):
-            logger.disabled = was_disabled
