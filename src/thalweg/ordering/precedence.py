@@ -30,11 +30,10 @@ def required_before(
     """
     check_filters(filters)
     direct: list[set[int]] = [set() for _ in range(filters)]
-    if after is not None and not isinstance(after, Mapping):
+    is_mapping = isinstance(after, Mapping) and all(isinstance(earlier, Iterable) for earlier in after.values())
+    if after is not None and not is_mapping:
         raise TypeError(f"'after' is a mapping like {{2: [0]}}, filter 2 after filter 0, not {after!r}")
     for later, earlier in (after or {}).items():
-        if not hasattr(earlier, "__iter__"):
-            raise TypeError(f"'after' is a mapping like {{2: [0]}}, filter 2 after filter 0, not {after!r}")
         for number in (later, *earlier):
             _check_index(filters, number)
         direct[later].update(earlier)
