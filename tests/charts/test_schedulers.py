@@ -150,18 +150,50 @@ def test_the_clairvoyant_hits_always_and_chance_as_often_as_there_are_plans(cost
     assert chance.counts.fidelity == pytest.approx(1 / plans, abs=0.12)
 
 
-def test_the_clairvoyant_needs_to_see_ahead() -> None:
-    with pytest.raises(ValueError, match=r"needs the statistics of the next round: choose\(ahead\)"):
+def test_the_clairvoyant_needs_counts() -> None:
+    with pytest.raises(ValueError, match=r"needs the statistics of the next round: choose\(counted\)"):
         Clairvoyant(Q1).choose()
 
 
 def test_the_first_estimate_decides_for_ever() -> None:
     one = ByFirstEstimate(Q1)
     few, many = (RoundStatistics({"TCP": 100.0}, {"TCP": share}) for share in (0.1, 0.95))
-    digests = run(one, iter([many, *[few] * 5]))
+    digests = []
+    for statistics in (many, *[few] * 5):
+        digests.append(one.choose().digest)
+        one.observe(statistics)
     first, second = (plan.digest for plan in candidate_plans(q1()))
     assert digests == [first, *[second] * 5]
     assert (one.counts.switches, one.counts.hits) == (1, 0)
+
+
+@every_query
+def test_counted_rounds_need_no_estimates(costs: PlanCosts) -> None:
+    by_estimates, by_counts = ByChart(costs, parts=40), ByChart(costs, parts=40)
+    for statistics in rounds(costs, 200):
+        by_estimates.choose()
+        by_estimates.observe(statistics)
+    run(by_counts, rounds(costs, 200))
+    assert by_counts.counts.fidelity is not None
+    assert by_counts.counts.fidelity >= 0.95
+    assert by_counts.counts.hits > by_estimates.counts.hits
+
+
+def test_a_chart_covers_a_counted_round_before_its_plan_is_looked_up() -> None:
+    plans = ByChart(Q1, parts=40)
+    for rate in (100.0, 5_000.0):
+        plans.choose(RoundStatistics({"TCP": rate}, {"TCP": 0.5}))
+        assert plans.charts is not None
+        assert plans.charts.by_alias["TCP"].dimensions[1].covers(rate)
+        plans.observe(RoundStatistics({"TCP": rate}, {"TCP": 0.5}))
+    assert plans.extensions == 1
+
+
+def test_the_first_count_decides_for_ever() -> None:
+    one = ByFirstEstimate(Q1)
+    few, many = (RoundStatistics({"TCP": 100.0}, {"TCP": share}) for share in (0.1, 0.95))
+    assert len(set(run(one, iter([many, *[few] * 5])))) == 1
+    assert (one.counts.switches, one.counts.hits) == (0, 1)
 
 
 def test_schedulers_are_made_by_name() -> None:

@@ -37,9 +37,7 @@ class AtRandom(PlanScheduler):
         super().__init__(costs, rounds=rounds, decay=decay, threshold=threshold)
         self.seed = seed
 
-    def _choose(
-        self, expected: RoundStatistics | None, regions: Regions | None, ahead: RoundStatistics | None
-    ) -> PlanChoice:
+    def _choose(self, expected: RoundStatistics | None, regions: Regions | None) -> PlanChoice:
         random = np.random.default_rng([self.seed, self.counts.decisions])
         leaves = tuple(int(random.integers(len(each))) for each in self.costs.space.leaves)
         return PlanChoice(int(random.integers(len(self.costs.space.joins))), leaves)

@@ -1,4 +1,4 @@
-"""OM: the plan of the region in which the estimates lie (om-plan-charts-2005, Algorithm 2)."""
+"""OM: the plan of the region in which the expected statistics lie (om-plan-charts-2005, Algorithm 2)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from thalweg.charts.statistics import RoundStatistics
 class ByChart(PlanScheduler):
     """Looks the plan up in charts that are built ahead.
 
-    Charts are built after the first round, around its statistics. They are built again when estimates leave their
-    ranges, when join selectivities, table sizes or numbers of groups stray from their estimates, and when weights or
-    `parts` are changed.
+    Charts are built around the first statistics. They are built again when statistics leave their ranges, when join
+    selectivities, table sizes or numbers of groups stray from their estimates, and when weights or `parts` are changed.
 
     Parameters
     ----------
@@ -42,7 +41,7 @@ class ByChart(PlanScheduler):
         super().__init__(costs, rounds=rounds, decay=decay, threshold=threshold)
         self.parts = checked_parts(parts)
         self.charts: QueryCharts | None = None
-        self.extensions = 0  # how often estimates left the ranges
+        self.extensions = 0  # how often statistics left the ranges
         self.builds = 0
         self._ranges: dict[str, Dimension] = {}
         self._looked_up: tuple[QueryCharts | None, RoundStatistics | None, Regions] = (None, None, ())
@@ -52,9 +51,7 @@ class ByChart(PlanScheduler):
         self.parts = checked_parts(parts)
         self._rebuild()
 
-    def _choose(
-        self, expected: RoundStatistics | None, regions: Regions | None, ahead: RoundStatistics | None
-    ) -> PlanChoice:
+    def _choose(self, expected: RoundStatistics | None, regions: Regions | None) -> PlanChoice:
         return self.charts.choice(regions) if self.charts and regions is not None else self._first
 
     def _regions(self, expected: RoundStatistics) -> Regions | None:
@@ -67,10 +64,7 @@ class ByChart(PlanScheduler):
             self._looked_up = (self.charts, expected, regions)
         return regions
 
-    def _learn(self, *, renewed: bool) -> None:
-        expected = self.estimates.expected
-        if expected is None:
-            return
+    def _cover(self, expected: RoundStatistics, *, renewed: bool = False) -> None:
         if self.charts is None:
             self._ranges = first_ranges(self.costs, expected)
             self._build(expected)

@@ -11,15 +11,13 @@ from thalweg.charts.statistics import RoundStatistics
 
 
 class ByFirstEstimate(PlanScheduler):
-    """Chooses once, when the first round was observed, and never switches again."""
+    """Chooses once, when the first statistics are known, and never switches again."""
 
     name: ClassVar[str] = "by-first-estimate"
 
-    def _choose(
-        self, expected: RoundStatistics | None, regions: Regions | None, ahead: RoundStatistics | None
-    ) -> PlanChoice:
+    def _choose(self, expected: RoundStatistics | None, regions: Regions | None) -> PlanChoice:
         if expected is None:
             return self._first
-        if self.counts.rounds > 1 and self._last is not None:
+        if self._last_expected is not None and self._last is not None:
             return self._last
         return self.costs.best(expected)

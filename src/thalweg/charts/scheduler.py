@@ -1,9 +1,9 @@
 """What every scheduler is: before each round it chooses a plan, and after it it is told the round's statistics.
 
 Counts as the paper does (om-plan-charts-2005, sections 4.5 and 5.1): a decision is one choice; a move is a round whose
-estimates lie in another region than those of the round before, in the charts as they are now; a switch is a round with
-another plan than the round before; a hit is a round whose plan is, by the cost model, the best in hindsight. The share
-of hits is the fidelity.
+expected statistics lie in another region than those of the round before, in the charts as they are now; a switch is a
+round with another plan than the round before; a hit is a round whose plan is, by the cost model, the best in hindsight.
+The share of hits is the fidelity.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class RoundRecord:
 
     number: int  # from 1
     plan: str  # digest of the plan that ran
-    expected: RoundStatistics | None  # the estimates by which it was chosen
+    expected: RoundStatistics | None  # by which the plan was chosen: estimates, or what was counted before
     observed: RoundStatistics
     is_move: bool
     is_switch: bool
@@ -81,12 +81,20 @@ class PlanScheduler(ABC):
         self._last_expected: RoundStatistics | None = None
         self._open: tuple[PlanChoice, RoundStatistics | None, bool, bool] | None = None
 
-    def choose(self, ahead: RoundStatistics | None = None) -> QueryPlan:
-        """The plan for the next round. Only a clairvoyant scheduler looks at the statistics of what lies ahead."""
+    def choose(self, counted: RoundStatistics | None = None) -> QueryPlan:
+        """The plan for the next round.
+
+        In the paper a plan is chosen before the tuples of its round arrive, by estimates from the rounds before. A
+        round whose tuples wait until its end, as in a session, has been counted by then: these statistics, where they
+        are given, take the place of estimates.
+        """
         expected, counts = self.estimates.expected, self.counts
+        if counted is not None:
+            expected = self.estimates.completed(counted)
+            self._cover(expected)
         before = self._regions(self._last_expected) if self._last_expected else None
         regions = self._regions(expected) if expected else None
-        choice = self._choose(expected, regions, ahead)
+        choice = self._choose(expected, regions)
         is_move = self._last_expected is not None and regions != before
         is_switch = self._last is not None and choice != self._last
         self._open = (choice, expected, is_move, is_switch)
@@ -111,7 +119,8 @@ class PlanScheduler(ABC):
         digest = self._plan(choice).digest
         record = RoundRecord(self.counts.rounds, digest, expected, observed, is_move, is_switch, is_hit)
         self.log.append(record)
-        self._learn(renewed=renewed)
+        if (expected := self.estimates.expected) is not None:
+            self._cover(expected, renewed=renewed)
         return record
 
     def reweigh(self, weights: Weights) -> None:
@@ -157,17 +166,17 @@ class PlanScheduler(ABC):
         self._open = None
 
     @abstractmethod
-    def _choose(
-        self, expected: RoundStatistics | None, regions: Regions | None, ahead: RoundStatistics | None
-    ) -> PlanChoice:
-        """The choice for the next round."""
+    def _choose(self, expected: RoundStatistics | None, regions: Regions | None) -> PlanChoice:
+        """The choice for the next round, whose statistics are estimated or counted; None before the first estimate."""
 
     def _regions(self, expected: RoundStatistics) -> Regions | None:
         """The region of the estimates in each chart, for schedulers with charts."""
         return None
 
-    def _learn(self, *, renewed: bool) -> None:  # noqa: B027 - only schedulers with charts react
-        """React to new estimates."""
+    def _cover(  # noqa: B027 - only schedulers with charts react
+        self, expected: RoundStatistics, *, renewed: bool = False
+    ) -> None:
+        """See that charts cover these statistics; `renewed` says that an estimate which charts hold has changed."""
 
     def _rebuild(self) -> None:  # noqa: B027 - only schedulers with charts react
         """React to new weights."""

@@ -1,4 +1,9 @@
-"""The plans of each query, round by round: rates and selectivities of the rounds before choose the next plan."""
+"""The plans of each query, round by round.
+
+A round runs after its end, when its rows have been counted. So its plan is looked up by the rates and selectivities of
+the round itself. In the paper a round runs while its tuples arrive, and its plan is looked up by estimates from the
+rounds before. Join selectivities are estimates still: keys are sampled, and not in each micro-batch.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +55,7 @@ def round_statistics(
 
 
 def plan_of_rounds(scheduler: PlanScheduler, statistics: Sequence[RoundStatistics]) -> QueryPlan:
-    """The plan of rounds that end together: each has its own, chosen by the rounds before, and the most frequent runs.
+    """The plan of rounds that end together: each has its own, and the most frequent runs.
 
     To plan and start a second one takes Spark longer than it can save.
     """

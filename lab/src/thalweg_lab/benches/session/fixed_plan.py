@@ -17,9 +17,7 @@ def fixed_plan(join: int) -> type[PlanScheduler]:
     class FixedPlan(PlanScheduler):
         name: ClassVar[str] = "fixed"
 
-        def _choose(
-            self, expected: RoundStatistics | None, regions: Regions | None, ahead: RoundStatistics | None
-        ) -> PlanChoice:
+        def _choose(self, expected: RoundStatistics | None, regions: Regions | None) -> PlanChoice:
             return self._first._replace(join=join)
 
     return FixedPlan

@@ -40,17 +40,11 @@ class ContestRun:
 
     counts: ScheduleCounts
     log: tuple[RoundRecord, ...]
-    chart_hits: int  # rounds for which the chart has the best plan, had the estimate equalled the observation
     repeated_hits: int  # rounds for which the best plan of the round before is the best again
 
     @property
-    def chart_fidelity(self) -> float:
-        """The share of hits if all estimates were right; the first round has neither chart nor round before."""
-        return self.chart_hits / (self.counts.rounds - 1)
-
-    @property
     def repeated_fidelity(self) -> float:
-        """The share of hits of a scheduler that takes what was best in the round before."""
+        """The share of hits of a scheduler that takes what was best in the round before; the first round has none."""
         return self.repeated_hits / (self.counts.rounds - 1)
 
 
@@ -106,20 +100,26 @@ def flown(kind: str, part: int, minutes: int = MINUTES_LATE) -> list[RoundStatis
     return rounds[part * ROUNDS : (part + 1) * ROUNDS]
 
 
-def run(scheduler: str, costs: PlanCosts, rounds: Sequence[RoundStatistics], parts: int | None = None) -> ContestRun:
-    """A scheduler's choices for rounds that it is told one after the other."""
-    from thalweg.charts import ByChart
+def run(
+    scheduler: str,
+    costs: PlanCosts,
+    rounds: Sequence[RoundStatistics],
+    parts: int | None = None,
+    *,
+    counted: bool = False,
+) -> ContestRun:
+    """A scheduler's choices for rounds that it is told one after the other: afterwards, as in the paper, or `counted`.
+
+    A session plans a round when its tuples have been counted, so that nothing is lost by estimates.
+    """
     from thalweg.charts import scheduler as make
 
     chosen = make(scheduler, costs, **({} if parts is None else {"parts": parts}))
-    chart_hits = repeated_hits = 0
+    repeated_hits = 0
     best = None  # in the round before
     for observed in rounds:
-        chosen.choose(ahead=observed)
-        if isinstance(chosen, ByChart) and chosen.charts:
-            chart = chosen.charts
-            chart_hits += costs.is_best(chart.choice(chart.regions(observed)), observed)
+        chosen.choose(observed if counted else None)
         repeated_hits += best is not None and costs.is_best(best, observed)
         best = costs.best(observed)
         chosen.observe(observed)
-    return ContestRun(chosen.counts, tuple(chosen.log), chart_hits, repeated_hits)
+    return ContestRun(chosen.counts, tuple(chosen.log), repeated_hits)
