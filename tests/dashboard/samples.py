@@ -160,7 +160,7 @@ def session(rows: int = 1000, names: Sequence[str] = ("alarms", "traffic"), **ot
                     "after": "b" * 16,
                     "steps_before": ["Select `TCP`.`host` = 2", "Project TCP: host, size"],
                     "steps_after": ["Project TCP: host, size", "Select `TCP`.`host` = 2"],
-                    "why": "the estimates moved to another region",
+                    "why": "rates or selectivities moved to another region",
                 }
             ],
         }

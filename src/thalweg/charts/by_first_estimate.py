@@ -18,6 +18,6 @@ class ByFirstEstimate(PlanScheduler):
     def _choose(self, expected: RoundStatistics | None, regions: Regions | None) -> PlanChoice:
         if expected is None:
             return self._first
-        if self._last_expected is not None and self._last is not None:
+        if self.expected is not None and self._last is not None:
             return self._last
         return self.costs.best(expected)

@@ -133,6 +133,11 @@ class PlanScheduler(ABC):
         """The plan that was chosen last."""
         return None if self._last is None else self._plan(self._last)
 
+    @property
+    def expected(self) -> RoundStatistics | None:
+        """The statistics by which the last plan was chosen."""
+        return self._last_expected
+
     def save(self) -> dict[str, Any]:
         """The state, for `load`, as values that JSON knows. The log is not part of it."""
         return {

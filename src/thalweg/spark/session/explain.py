@@ -110,8 +110,8 @@ def _own_seconds(token: str, engine: SessionEngine | None) -> float:
 
 
 def _describe_charts(scheduler: PlanScheduler) -> list[dict[str, Any]]:
-    """Each chart by which a query chooses its plan, with the point of the estimates, and the points before it."""
-    charts, expected = getattr(scheduler, "charts", None), scheduler.estimates.expected
+    """Each chart by which a query chooses its plan, with the point of the last round, and the points before it."""
+    charts, expected = getattr(scheduler, "charts", None), scheduler.expected
     if charts is None or expected is None:
         return []
     before = [record.expected for record in list(scheduler.log)[-TRAIL:] if record.expected is not None]
@@ -143,7 +143,7 @@ def _describe_switches(scheduler: PlanScheduler) -> list[dict[str, Any]]:
             "after": records[place].plan,
             "steps_before": steps.get(records[place - 1].plan) if place else None,
             "steps_after": steps.get(records[place].plan),
-            "why": "the estimates moved to another region of the chart"
+            "why": "rates or selectivities moved to another region of the chart"
             if records[place].is_move
             else "the charts were built anew, or weights changed",
         }
