@@ -1,7 +1,8 @@
 """Runs a session over two streams of files into folders of files, until all files are read.
 
 A program of its own, so that tests can kill it, start it again and see whether anything is lost or there twice. It adds
-a query while it runs, and removes one later; files tell that it is about to.
+a query while it runs, and removes one later; files tell that it is about to. Another file tells that a query's
+plan was switched.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ import thalweg as tw
 from thalweg.spark.start import local_session
 
 QUERIES = {
-    "large": "SELECT k, x FROM A WHERE x > 3 WINDOW [10 seconds]",
+    "large": "SELECT k, x FROM A WHERE x > 3 WINDOW [4 seconds]",
     "groups": "SELECT k, count(*) AS n, sum(x) AS total FROM A GROUP BY k WINDOW [10 seconds SLIDE 5 seconds]",
-    "joined": "SELECT A.x, B.y FROM A JOIN B ON A.k = B.k WINDOW [10 seconds]",
+    "joined": "SELECT A.x, B.y FROM A JOIN B ON A.k = B.k WHERE x > 1 WINDOW [4 seconds]",
     "removed": "SELECT x FROM A WINDOW [5 seconds]",
     "added": "SELECT count(*) AS n FROM B WINDOW [5 seconds]",
 }
 STREAMS = [("A", "k int, x int, s string, ts timestamp", "2 seconds"), ("B", "k int, y int, ts timestamp", "0 seconds")]
+SCHEDULERS = {"large": "at-random", "joined": "at-random"}  # they switch plans whatever the rows are
 ADDED_AFTER, REMOVED_AFTER = 2, 4  # micro-batches
 
 
@@ -38,9 +40,12 @@ def main(master: str, folder: str) -> None:
     for name, columns, delay in STREAMS:
         reader = spark.readStream.schema(columns).option("maxFilesPerTrigger", 1)
         session.stream(name, reader.parquet(f"{folder}/in/{name}"), event_time="ts", delay=delay)
-    is_added, is_removed = Path(folder, "is_added"), Path(folder, "is_removed")
+    is_added, is_removed, is_switched = (Path(folder, name) for name in ("is_added", "is_removed", "is_switched"))
     names = ["large", "groups", "joined", *["added"] * is_added.exists(), *["removed"] * (not is_removed.exists())]
-    queries = {name: session.query(QUERIES[name], to=f"{folder}/out/{name}") for name in names}
+    queries = {
+        name: session.query(QUERIES[name], to=f"{folder}/out/{name}", scheduler=SCHEDULERS.get(name, "by-chart"))
+        for name in names
+    }
     session.start()
     assert session.engine is not None
     ends = {name: latest_time(Path(folder, "in", name)) for name, *_ in STREAMS}
@@ -52,6 +57,8 @@ def main(master: str, folder: str) -> None:
         if done >= REMOVED_AFTER and not is_removed.exists():
             is_removed.touch()
             queries["removed"].remove()
+        if any(query.scheduler.counts.switches for query in session.engine.served.values()):
+            is_switched.touch()
         assert not session.await_termination(0.01)
     session.stop()
     spark.stop()

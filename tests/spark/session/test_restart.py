@@ -28,7 +28,7 @@ from tests.spark.session.harness import (
 
 PROGRAM = Path(__file__).parent.parent / "programs" / "session_files.py"
 SECONDS = 240  # that a test waits on a busy machine
-WINDOWS = {"large": (10, None), "groups": (10, 5), "joined": (10, None), "removed": (5, None), "added": (5, None)}
+WINDOWS = {"large": (4, None), "groups": (10, 5), "joined": (4, None), "removed": (5, None), "added": (5, None)}
 TEXTS = {name: QueryText(text.partition(" WINDOW")[0], *WINDOWS[name]) for name, text in QUERIES.items()}
 
 
@@ -101,11 +101,12 @@ def from_round(results: Counter[Result], start: int) -> Counter[Result]:
 
 
 def test_the_driver_is_killed(tmp_path: Path, environment: dict[str, str]) -> None:
-    """At random points, and right after a query was added and another one removed."""
+    """Right after a query was added, one was removed and the plan of one was switched, and at a random point."""
     rows = batches()
     write_files(tmp_path, rows)
     kill_when((tmp_path / "is_added").exists, tmp_path, environment)
     kill_when((tmp_path / "is_removed").exists, tmp_path, environment)
+    kill_when((tmp_path / "is_switched").exists, tmp_path, environment)
     wanted = begun(tmp_path) + 1
 
     def at_random() -> bool:
