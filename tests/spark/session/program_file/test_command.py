@@ -11,7 +11,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from thalweg.cli import command_line
+from thalweg.spark.session.program_file import command
 from thalweg.spark.session.program_file.command import run_file
+from thalweg.spark.session.program_file.session_of_file import session_of_file
 
 pytestmark = pytest.mark.usefixtures("spark")  # which the command joins
 
@@ -85,3 +87,14 @@ def test_ctrl_c_ends_a_session_that_has_no_end(program: Path) -> None:
     assert "The session ends after the micro-batch that runs" in said.getvalue()
     assert signal.getsignal(signal.SIGINT) is handler
     assert "to_host_2: 4 of 4 results" in said.getvalue()
+
+
+def test_ctrl_c_while_queries_are_analysed(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: Any) -> Any:  # noqa: ANN401 - as the original has it
+        signal.raise_signal(signal.SIGINT)
+        return session_of_file(*arguments)
+
+    monkeypatch.setattr(command, "session_of_file", interrupted)
+    said = io.StringIO()
+    assert run_file(program, Console(file=said, width=200))
+    assert said.getvalue() == "The session ends before its first micro-batch.\n"

@@ -27,30 +27,26 @@ POLL_SECONDS = 0.5
 SHOWN_ROWS = 20  # of results that are kept in memory
 
 
-def run_session(session: Session, trigger: Mapping[str, Any], console: Console) -> bool:
-    """Run until the streams end or the user asks for the end; returns whether all queries went well.
-
-    The first Ctrl-C, or signal TERM, ends the session after the micro-batch that runs; the second one ends it at once.
-    """
+def run_session(session: Session, trigger: Mapping[str, Any], console: Console, end_asked: threading.Event) -> bool:
+    """Run until the streams end or the user asks for the end; returns whether all queries went well."""
     from pyspark.errors import StreamingQueryException
 
-    with _end_asked() as end_asked:
-        running = session.start(**trigger)
-        printer = BatchPrinter(session, console)
-        try:
-            while not session.await_termination(POLL_SECONDS):
-                printer.print_new()
-                if end_asked.is_set():
-                    _say(console, "The session ends after the micro-batch that runs; Ctrl-C again ends it at once.")
-                    _finish_batch(session, running)
-                    break
-            has_stopped = False
-        except StreamingQueryException as error:
-            _say(console, f"The session has stopped: {reason(error)}", style="bold red")
-            has_stopped = True
-        finally:
-            session.stop()
-        printer.print_new()
+    running = session.start(**trigger)
+    printer = BatchPrinter(session, console)
+    try:
+        while not session.await_termination(POLL_SECONDS):
+            printer.print_new()
+            if end_asked.is_set():
+                _say(console, "The session ends after the micro-batch that runs; Ctrl-C again ends it at once.")
+                _finish_batch(session, running)
+                break
+        has_stopped = False
+    except StreamingQueryException as error:
+        _say(console, f"The session has stopped: {reason(error)}", style="bold red")
+        has_stopped = True
+    finally:
+        session.stop()
+    printer.print_new()
     _print_summary(session, console)
     return not (has_stopped or printer.failed)
 
@@ -105,8 +101,11 @@ def _finish_batch(session: Session, running: StreamingQuery) -> None:
 
 
 @contextmanager
-def _end_asked() -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C or TERM sets; Spark's own handler would cancel the running jobs."""
+def end_on_signal() -> Iterator[threading.Event]:
+    """An event that the first Ctrl-C, or signal TERM, sets: the session is to end. The second one ends it at once.
+
+    Spark's own handler would cancel the running jobs, and break off a call of the JVM.
+    """
     asked = threading.Event()
 
     def note(_signal: int, _frame: FrameType | None) -> None:
