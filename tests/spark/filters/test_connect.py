@@ -88,7 +88,7 @@ def test_texts(frame: DataFrame, condition: str, simple: bool) -> None:  # noqa:
 
 
 def test_columns(frame: DataFrame) -> None:
-    from pyspark.sql.connect.functions import col, lower
+    from pyspark.sql.connect.functions import col, current_date, lower
 
     simple = [
         col("k") > 100,
@@ -109,6 +109,7 @@ def test_columns(frame: DataFrame) -> None:
         col("k") > col("d"),
         col("k").cast("int") > 5,
         col("k") == None,  # noqa: E711 - a column
+        col("day") < current_date(),
     ]
     assert [is_simple_test(frame, condition) for condition in simple] == [True] * len(simple)
     assert [is_simple_test(frame, condition) for condition in other] == [False] * len(other)

@@ -126,6 +126,8 @@ def _as_sql(expression: Any, plan_id: int | None) -> Expr | None:  # noqa: ANN40
 
 
 def _call(name: str, operands: list[Expr]) -> Expr | None:
+    if not operands:  # such as current_timestamp()
+        return None
     first, *others = operands
     if name in COMPARISONS or name in CONNECTIVES:
         return (COMPARISONS | CONNECTIVES)[name](this=first, expression=others[0])

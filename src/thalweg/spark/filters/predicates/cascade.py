@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -116,15 +117,22 @@ def _decision(
     accept: float | None, reject: float | None, precision: float | None, recall: float | None, confidence: float
 ) -> tuple[Thresholds | None, Promise | None]:
     if accept is not None and reject is not None and precision is None and recall is None:
+        for threshold, option in ((accept, "accept"), (reject, "reject")):
+            if not _is_number(threshold):
+                raise ValueError(f"{option}= is a score, such as {option}=0.5, not {threshold!r}")
         if not reject <= accept:
             raise ValueError(f"reject= is at most accept=, not {reject!r} above {accept!r}")
         return Thresholds(accept, reject), None
     if precision is not None and recall is not None and accept is None and reject is None:
         for share, option in ((precision, "precision"), (recall, "recall"), (confidence, "confidence")):
-            if not 0 < share < 1:
+            if not (_is_number(share) and 0 < share < 1):
                 raise ValueError(f"{option}= is a share between 0 and 1, such as 0.95, not {share!r}")
         return None, Promise(precision, recall, confidence)
     raise TypeError("tw.cascade takes accept= and reject=, or precision= and recall= to learn them")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not math.isnan(value)
 
 
 def _score(written: Callable[..., Any]) -> FunctionPredicate:

@@ -222,7 +222,7 @@ class NotJudge:
         return verdict._replace(true=false)
 
 
-def describe(error: Exception) -> str:
+def describe(error: BaseException) -> str:
     """An exception as a single line, with the line of the user's code that raised it.
 
     >>> try:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import math
 import tempfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -130,6 +130,13 @@ def test_wrong_cascades() -> None:
         tw.cascade(score, "a > 1", accept=1, reject=2)
     with pytest.raises(ValueError, match="precision= is a share"):
         tw.cascade(score, "a > 1", precision=95, recall=0.9)
+    wrong: Any = "high"
+    with pytest.raises(ValueError, match=r"accept= is a score, such as accept=0\.5, not 'high'"):
+        tw.cascade(score, "a > 1", accept=wrong, reject=0.1)
+    with pytest.raises(ValueError, match="reject= is a score"):
+        tw.cascade(score, "a > 1", accept=0.9, reject=math.nan)
+    with pytest.raises(ValueError, match="recall= is a share"):
+        tw.cascade(score, "a > 1", precision=0.9, recall=wrong)
     assert tw.cascade(score, "a > 1", accept=math.inf, reject=-1).thresholds == Thresholds(math.inf, -1)
 
 

@@ -55,6 +55,24 @@ def judge_of(function: Any, **options: Any) -> WaitingJudge:  # noqa: ANN401
     return WaitingJudge("even", function, Waiting(**options), [0], folder=tempfile.mkdtemp(), signature="even")
 
 
+@pytest.mark.parametrize("raised", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
+@pytest.mark.parametrize("timeout", [None, 5.0])
+def test_a_function_that_stops_its_program_fails_its_own_row_alone(
+    raised: type[BaseException], timeout: float | None
+) -> None:
+    async def is_even(number: int) -> bool:
+        if number == 1:
+            raise raised("enough")
+        return number % 2 == 0
+
+    begun = judge_of(is_even, timeout=timeout).begin(View([pa.array([0, 1, 2, 3])]))
+    verdict = begun.result(timeout=10).verdict  # it waited for ever where the event loop had ended
+    assert verdict.true.tolist() == [True, False, True, False]
+    assert {row: without_line(reason) for row, reason in (verdict.reasons or {}).items()} == {
+        1: f"{raised.__name__}: enough"
+    }
+
+
 @given(st.lists(st.none() | st.integers(0, 5), min_size=1), st.integers(1, 4))
 def test_answers_come_to_their_rows_and_equal_rows_are_asked_for_once(
     numbers: list[int | None], concurrency: int

@@ -57,6 +57,10 @@ class ServiceDownError(Exception):
     """The service has been down for longer than rows wait for it."""
 
 
+class FunctionStoppedError(Exception):
+    """The function raised what stops a program or a task, and not an error."""
+
+
 class Asker:
     """Asks a coroutine function for one row, or one batch of rows, a call, with many calls at once."""
 
@@ -138,11 +142,14 @@ class Asker:
         self.calls.calls += 1
         before = self._clock()
         try:
-            value = await asyncio.wait_for(function(*row), self.waiting.timeout)
+            value = await asyncio.wait_for(_called(function, row), self.waiting.timeout)
         except TimeoutError as error:
             timeout = self.waiting.timeout
             reason = describe(error) if timeout is None else f"TimeoutError: no answer within {timeout:g} seconds"
             self.breaker.failed()
+        except FunctionStoppedError as error:
+            reason = str(error)
+            self.breaker.succeeded()
         except Exception as error:  # noqa: BLE001 - any error of the user's function
             reason = describe(error)
             if is_of_service(error):
@@ -160,6 +167,19 @@ class Asker:
             return Answered(value, None, self._clock() - before, cost)
         self.calls.errors += 1
         return Answered(reason=reason, seconds=self._clock() - before)
+
+
+async def _called(function: Function, row: tuple[Any, ...]) -> Any:  # noqa: ANN401 - as the function answers
+    """The function's answer. Exceptions that would stop the event loop, or cancel all calls, fail this call alone."""
+    try:
+        return await function(*row)
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():  # by the timeout, or as nobody waits for the answer any more
+            raise
+        raise FunctionStoppedError(describe(error)) from error
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise FunctionStoppedError(describe(error)) from error
 
 
 def is_of_service(error: Exception) -> bool:
