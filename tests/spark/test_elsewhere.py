@@ -41,6 +41,7 @@ def check(found: dict[str, Any]) -> None:
     assert found["too_small"]
     assert found["cast"] == [row for row in range(3991, 4000) if row % 100 != 5]
     assert found["split"] == SPLIT
+    assert found["dropped_columns"]
     assert found["adapted"]
     assert found["enabled"]
     assert found["explained"]

@@ -26,8 +26,11 @@ QUERIES = {
     " SELECT id FROM (SELECT id, a + 1 AS b FROM numbers) WHERE even(b) AND half(id) < 50": 2,
     "SELECT id FROM numbers n WHERE even(id) AND half(a) > 1 AND EXISTS (SELECT 1 FROM numbers m WHERE m.a = n.id)": 1,
     "SELECT id, rank() OVER (ORDER BY s) AS r FROM numbers WHERE even(id) AND NOT even(a) ORDER BY r LIMIT 5": 1,
+    "SELECT id FROM numbers WHERE even(id) AND half(a) > 1 OR half(id) > 90 AND NOT even(a)": 1,
     "SELECT id FROM numbers WHERE id > 5 AND s RLIKE '1'": 0,
     "SELECT id FROM numbers WHERE even(id)": 0,
+    "SELECT id FROM numbers WHERE NOT even(id)": 0,
+    "SELECT id FROM numbers WHERE id > 5 OR s RLIKE '1'": 0,
 }
 
 

@@ -69,6 +69,27 @@ def written_as_people_do(numbers: DataFrame) -> list[int]:
     return ids(kept) if sorted(runs_in) == ["Python"] * 3 + ["Spark"] * 3 else []
 
 
+def of_dropped_columns(numbers: DataFrame) -> bool:
+    """Conditions on columns that the DataFrame no longer has, which Spark finds below the filter."""
+    from pyspark.sql import functions as f
+
+    few = numbers.where("id < 500")
+    kept = few.select("id", "s")
+    is_even = f.udf(lambda number: number % 2 == 0, "boolean")
+    conditions = [
+        few.a > 50,
+        is_even(few.a),
+        is_even(few.a) & kept.s.rlike("7") & is_even("id"),
+        (100 / (few.a + 1) > 3) & is_even("id"),
+        (few.a > 50) | is_even("id"),
+    ]
+    mixed = tw.where(kept, ends_in_seven, few.a > 50, is_even("id") | (few.a < 90))
+    plain = kept.where(few.a > 50).where(is_even("id") | (few.a < 90)).where(kept.s.endswith("7"))
+    return ids(mixed) == ids(plain) and all(
+        ids(tw.where(kept, condition)) == ids(kept.where(condition)) for condition in conditions
+    )
+
+
 def adapted(numbers: DataFrame) -> bool:
     """Filters below a join and an aggregation, and columns that are named by their DataFrame."""
     from pyspark.sql import functions as f
@@ -154,6 +175,7 @@ def main(master: str) -> None:
     about["dropped"] = len(ids(tw.where(numbers, is_not_77, ends_in_seven, on_error="drop")))
     about["cast"] = ids(tw.where(numbers, "cast(concat(s, if(a = 5, 'x', '')) as int) > 3990", "a <> 5"))
     about["split"] = written_as_people_do(numbers)
+    about["dropped_columns"] = of_dropped_columns(numbers)
     about["adapted"] = adapted(numbers)
     about["enabled"] = enabled(numbers)
     about["explained"] = explained_although_it_fails(spark)

@@ -54,7 +54,7 @@ def adapt(frame: DataFrame) -> DataFrame:
 
     Takes any DataFrame, such as the result of ``spark.sql`` or of somebody else's function. `tw.explain` tells of each
     filter that became adaptive. Filters stay as they are inside of what is cached, in subqueries, and where there is
-    nothing to gain: with a single condition, and where Spark evaluates all conditions and no sample is worth its price;
+    nothing to gain: with a single test, and where Spark evaluates all conditions and no sample is worth its price;
     with Spark Connect also in the text of ``spark.sql``, which the client does not analyse.
 
     Examples
@@ -158,7 +158,7 @@ class _Adaptation:
         frame = self._frame_of(child)
         column = column_of_expression(self._jvm, condition)
         query = ask(frame, [column], FilterOptions(), may_join=False)
-        if len(query.predicates) < 2:  # noqa: PLR2004 - a single predicate has no order
+        if not query.has_choice:
             return None
         evidence, notes = look(query, frame)
         if evidence is None and not query.runs_in_python and not pays_unsampled(query, frame):

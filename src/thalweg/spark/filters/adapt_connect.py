@@ -92,7 +92,7 @@ class _Relations:
         """The adaptive relation of conditions on a relation; None where there is nothing to gain."""
         frame = self.frame_of(child)
         query = ask(frame, [reduce(operator.and_, conditions)], FilterOptions(), may_join=False)
-        if len(query.predicates) < 2:  # noqa: PLR2004 - a single predicate has no order
+        if not query.has_choice:
             return None
         evidence, notes = look(query, frame)
         if evidence is None and not query.runs_in_python and not pays_unsampled(query, frame):

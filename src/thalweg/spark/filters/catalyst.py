@@ -20,7 +20,6 @@ from thalweg.spark.jvm import CATALYST, java_class, java_method
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.types import StructField
 
 ATTRIBUTE = re.compile(r"(.*)#(\d+)L?(-T\d+ms)?", re.DOTALL)  # as Spark writes it: name, number, type, watermark
 SEPARATOR = "\0"  # occurs in no name
@@ -42,6 +41,7 @@ class Facts:
     not_null: tuple[str, ...] = ()  # columns that are not NULL where it is true; told of conditions that may raise
     tests_null: bool = False  # a part tests for NULL: Spark may evaluate it behind conditions on other columns
     calls_udf: bool = False  # a Python UDF that Spark calls itself is in it, and all of it is deterministic otherwise
+    is_own: bool = True  # False for a condition, on Connect, that reads a column which the DataFrame no longer has
     is_truth: bool = True  # False for a text or a bare NULL, of which AND and OR make a truth value, and nothing else
 
     @classmethod
@@ -143,19 +143,18 @@ def facts_of(frame: DataFrame, conditions: Sequence[Column]) -> list[Facts]:
     """The facts about conditions on a DataFrame. Spark refuses conditions that it cannot analyse."""
     if not conditions or hasattr(frame, "_jdf"):
         return [condition.facts for condition in analyse(frame, conditions)]
-    from thalweg.spark.filters.connect import is_simple_test, may_be_random
+    from thalweg.spark.filters.connect import is_simple_test, may_be_random, types_of_conditions
 
-    fields = frame.where(all_of(conditions)).select(*conditions).schema.fields  # all are analysed now
     found = []
-    for condition, each in zip(conditions, fields, strict=True):
-        simple, stays, is_truth = is_simple_test(frame, condition), not may_be_random(condition), _is_truth(each)
+    for condition, type_name in zip(conditions, types_of_conditions(frame, conditions), strict=True):
+        is_own = type_name is not None
+        simple, stays = is_own and is_simple_test(frame, condition), not may_be_random(condition)
         tests_null = any(test in str(condition).lower() for test in ("null", "<=>"))
-        found.append(Facts(simple, simple, stays, columns=None, tests_null=tests_null, is_truth=is_truth))
+        is_truth = type_name in ("boolean", None)
+        found.append(
+            Facts(simple, simple, stays, columns=None, tests_null=tests_null, is_truth=is_truth, is_own=is_own)
+        )
     return found
-
-
-def _is_truth(column: StructField) -> bool:
-    return column.dataType.typeName() == "boolean"
 
 
 def analyse(frame: DataFrame, conditions: Sequence[Column]) -> list[AnalysedCondition]:

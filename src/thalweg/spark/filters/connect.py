@@ -7,12 +7,15 @@ themselves: a column compared with a constant of its kind, IN, BETWEEN, IS NULL,
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import sqlglot
+from pyspark.errors import AnalysisException
 from sqlglot import expressions as exp
+
+from thalweg.spark.filters.operators import all_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -57,6 +60,25 @@ def calls_udf(expression: Any) -> bool:  # noqa: ANN401 - an expression of the c
             return True
         waiting.extend(found.children)
     return False
+
+
+def types_of_conditions(frame: DataFrame, conditions: Sequence[Column]) -> list[str | None]:
+    """The type of each condition; None for one that reads a column which the DataFrame no longer has.
+
+    Spark looks for such a column below the filter, and nowhere else. It refuses conditions that it cannot analyse.
+    """
+    filtered = frame.where(all_of(conditions))
+    try:
+        return [field.dataType.typeName() for field in filtered.select(*conditions).schema.fields]
+    except AnalysisException:
+        filtered.schema  # noqa: B018 - it raises if the conditions themselves are refused
+    found: list[str | None] = []
+    for condition in conditions:
+        try:
+            found.append(frame.select(condition).schema.fields[0].dataType.typeName())
+        except AnalysisException:
+            found.append(None)
+    return found
 
 
 def is_simple_test(frame: DataFrame, condition: Column) -> bool:

@@ -112,6 +112,12 @@ class FilterQuery:
         """Whether a predicate runs in Python workers."""
         return any(form.place is Place.PYTHON for form in self.forms)
 
+    @property
+    def has_choice(self) -> bool:
+        """Whether there is an order to choose: of several predicates, or of the members of one group in Python."""
+        grouped = any(len(part.members) > 1 for predicate in self.predicates for part in predicate.parts)
+        return len(self.predicates) > 1 or (grouped and self.runs_in_python)
+
 
 def ask(frame: DataFrame | None, written: Sequence[Any], options: FilterOptions, *, may_join: bool) -> FilterQuery:
     """Check the user's predicates, and find out how each can run; some checks need a DataFrame."""

@@ -154,6 +154,8 @@ class _KnownPart:
 
 def _known(piece: Piece, facts: Facts, frame: DataFrame) -> _KnownPart:
     text = piece.text
+    if not facts.is_own:
+        return _KnownPart(text, facts, None, None)
     try:
         udf = (
             connect_udf_predicate(text, piece.written, frame)
@@ -192,6 +194,8 @@ class _Splitter:
             return "a part that may raise an error occurs twice, and Spark may simplify that"
         if not all(self._parts[id(part)].facts.is_truth for part in logic.parts):
             return "a part is no truth value by itself"
+        if not all(self._parts[id(part)].facts.is_own for part in logic.parts):
+            return "a part reads a column that the DataFrame no longer has"
         return None
 
     def _repeats(self, logic: Logic) -> bool:
