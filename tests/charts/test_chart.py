@@ -16,10 +16,15 @@ from thalweg.charts import (
     build_charts,
     plan_space,
 )
-from thalweg.charts.chart import MOST_REGIONS, bounded_parts
+from thalweg.charts.chart import DECADES, MOST_REGIONS, bounded_parts
 from thalweg.charts.query_charts import extended_ranges, first_ranges
 from thalweg_lab.experiments.om.queries import equality, q1, q2, query
 
+Q2_EQUALITIES = (
+    "`TCP`.`src_host` = `UDP`.`dest_host`",
+    "`SF`.`dest_host` = `UDP`.`dest_host`",
+    "`SF`.`dest_host` = `TCP`.`src_host`",
+)
 positive = st.floats(1e-3, 1e5)
 
 
@@ -44,13 +49,8 @@ def test_memory_counted_in_tuples_gives_q1_one_plan_for_all_regions() -> None:
 @settings(max_examples=25)
 @given(st.lists(positive, min_size=3, max_size=3), st.lists(st.floats(1e-5, 1.0), min_size=3, max_size=3))
 def test_a_join_chart_has_the_cheapest_plan_at_every_centroid(rates: list[float], selectivities: list[float]) -> None:
-    names = [
-        "`TCP`.`src_host` = `UDP`.`dest_host`",
-        "`SF`.`dest_host` = `UDP`.`dest_host`",
-        "`SF`.`dest_host` = `TCP`.`src_host`",
-    ]
     costs = PlanCosts(plan_space(q2()), CostModel(1.0), Weights())
-    joins = dict(zip(names, selectivities, strict=True))
+    joins = dict(zip(Q2_EQUALITIES, selectivities, strict=True))
     statistics = RoundStatistics(dict(zip(("TCP", "UDP", "SF"), rates, strict=True)), join_selectivities=joins)
     chart = build_charts(costs, 3, first_ranges(costs, statistics), statistics).of_joins
     assert chart
@@ -70,9 +70,11 @@ def choices(costs: PlanCosts) -> list[PlanChoice]:
     return [PlanChoice(number, (0,) * len(costs.space.aliases)) for number in range(len(costs.space.joins))]
 
 
-@given(st.floats(0.0, 1e6), st.lists(st.floats(0.0, 1e9), max_size=10))
-def test_extended_ranges_cover_what_they_covered_and_the_new_value(first: float, values: list[float]) -> None:
-    dimension = Dimension.around("rate of T", first)
+@given(first=st.floats(0.0, 1e6), values=st.lists(st.floats(0.0, 1e9), max_size=10), is_logarithmic=st.booleans())
+def test_extended_ranges_cover_what_they_covered_and_the_new_value(
+    first: float, values: list[float], *, is_logarithmic: bool
+) -> None:
+    dimension = Dimension.around("rate of T", first, is_logarithmic=is_logarithmic)
     covered = [first] if dimension.covers(first) else []
     for value in values:
         dimension = dimension.extended(value)
@@ -100,7 +102,27 @@ def test_only_ranges_that_are_left_are_extended() -> None:
     assert list(ranges) == ["selectivity of A", "rate of A", "rate of A into the join", "rate of B into the join"]
     more = extended_ranges(costs, ranges, RoundStatistics({"A": 100.0, "B": 500.0}, {"A": 0.5}))
     assert [name for name in ranges if more[name] != ranges[name]] == ["rate of B into the join"]
-    assert (more["rate of B into the join"].low, more["rate of B into the join"].high) == pytest.approx((90.0, 730.0))
+    assert (more["rate of B into the join"].low, more["rate of B into the join"].high) == pytest.approx((90.0, 550.0))
+
+
+def test_scarce_tuples_get_their_plan_in_a_chart_of_rates_that_are_thousands_of_times_higher() -> None:
+    """Parts of equal width have one plan for all rates up to 450 a second, that of their middle."""
+
+    def plans(*, is_logarithmic: bool) -> list[int]:
+        dimension = Dimension.around("rate of T", 18_000.0, is_logarithmic=is_logarithmic).extended(4.0)
+        chart = build_chart([dimension], 40, lambda points: [points[0], 100.0])
+        return [chart.plan_at([rate]) for rate in (0.0, 4.0, 80.0, 130.0, 18_000.0)]
+
+    assert plans(is_logarithmic=True) == [0, 0, 0, 1, 1]
+    assert plans(is_logarithmic=False) == [1, 1, 1, 1, 1]
+
+
+@given(st.floats(1e-3, 1e6), st.floats(10.0**-DECADES, 1.0))
+def test_a_value_of_a_logarithmic_dimension_lies_in_the_part_around_its_centroid(high: float, share: float) -> None:
+    dimension = Dimension("rate of T", 0.0, high, is_logarithmic=True)
+    centroid = dimension.centroids(10)[dimension.part(high * share, 10)]
+    assert abs(math.log10(high * share / centroid)) <= DECADES / 10 / 2 + 1e-9
+    assert (dimension.part(0.0, 10), dimension.part(2.0 * high, 10)) == (0, 9)
 
 
 @pytest.mark.parametrize("dimensions", range(1, 7))

@@ -23,7 +23,7 @@ WIDTH, BAR_LEFT, BAR_WIDTH, LINE = 760, 330, 330, 34  # pixels
 COLOURS = {"plain": "#9aa0a6", "thalweg": "#0072b2"}
 QUERY = "SELECT src FROM TCP WHERE dest = 2 AND size > 100 WINDOW [1]"
 POINTS = ((600_000.0, 0.3), (200_000.0, 0.8))  # rate and selectivity, now and before
-DIMENSIONS = {"selectivity of TCP": 1.0, "rate of TCP": 1_000_000.0}
+SELECTIVITY, RATE, HIGHEST_RATE = "selectivity of TCP", "rate of TCP", 1e6
 RIVALS = (  # results that README and the landing page tell as well: the file, the measure, and what is compared
     (
         "filters-repeated",
@@ -193,7 +193,8 @@ def chart() -> str:
     query = parse_query(QUERY, [Source("TCP", ("src", "dest", "size"))])
     costs = PlanCosts(plan_space(query), CostModel(window=1.0), Weights(0.4, 0.6))
     at, before = (RoundStatistics(rates={"TCP": rate}, selectivities={"TCP": share}) for rate, share in POINTS)
-    ranges = {name: Dimension(name, 0.0, largest) for name, largest in DIMENSIONS.items()}
+    rates = Dimension(RATE, 0.0, HIGHEST_RATE, is_logarithmic=True)
+    ranges = {SELECTIVITY: Dimension(SELECTIVITY, 0.0, 1.0, 1.0), RATE: rates}
     charts = build_charts(costs, 20, ranges, at)
     ((_, here),), ((_, earlier),) = (charts.points(statistics) for statistics in (at, before))
     return as_svg(heat_map(charts.by_alias["TCP"], here, trail=[earlier]))

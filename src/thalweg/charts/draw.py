@@ -58,14 +58,14 @@ def heat_map(
     if len(chart.dimensions) == 1:
         only = chart.dimensions[0]
         row = Dimension("all", 0.0, 1.0)
-        places = [(_share(only, each[0]), 0.5) for each in (point, *trail)]
+        places = [(only.share(each[0]), 0.5) for each in (point, *trail)]
         return HeatMap(row, only, chart.plans[np.newaxis, :], places[0], tuple(places[1:]))
     up, right = axes
     shown = chart.plans[tuple(slice(None) if axis in axes else place for axis, place in enumerate(region))]
     if up > right:
         shown = shown.T
     dimensions = chart.dimensions
-    places = [(_share(dimensions[right], each[right]), _share(dimensions[up], each[up])) for each in (point, *trail)]
+    places = [(dimensions[right].share(each[right]), dimensions[up].share(each[up])) for each in (point, *trail)]
     return HeatMap(dimensions[up], dimensions[right], shown, places[0], tuple(places[1:]))
 
 
@@ -92,8 +92,8 @@ def as_text(picture: HeatMap) -> str:
     bounds = {rows - 1: f"{picture.up.high:.4g}", 0: f"{picture.up.low:.4g}"}
     width = max(4, *map(len, bounds.values()))
     lines = [f"{bounds.get(row, ''):>{width}} {''.join(cells[row])}" for row in reversed(range(rows))]
-    scale = f"{picture.right.low:.4g}  {picture.right.high:.4g}  {picture.right.name}"
-    return "\n".join([picture.up.name, *lines, f"{'':>{width}} {scale}"])
+    scale = f"{picture.right.low:.4g}  {picture.right.high:.4g}  {picture.right.label}"
+    return "\n".join([picture.up.label, *lines, f"{'':>{width}} {scale}"])
 
 
 def as_svg(picture: HeatMap) -> str:
@@ -117,12 +117,12 @@ def as_svg(picture: HeatMap) -> str:
     parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="white" stroke="black" stroke-width="2"/>')
     bottom = MARGIN + height + 14
     parts += [
-        _label(MARGIN, MARGIN - 8, picture.up.name, "start"),
+        _label(MARGIN, MARGIN - 8, picture.up.label, "start"),
         _label(MARGIN - 4, MARGIN + 10, f"{picture.up.high:.4g}", "end"),
         _label(MARGIN - 4, MARGIN + height, f"{picture.up.low:.4g}", "end"),
         _label(MARGIN, bottom, f"{picture.right.low:.4g}", "start"),
         _label(MARGIN + width, bottom, f"{picture.right.high:.4g}", "end"),
-        _label(MARGIN + width / 2, bottom + 14, picture.right.name, "middle"),
+        _label(MARGIN + width / 2, bottom + 14, picture.right.label, "middle"),
     ]
     for place, number in enumerate(picture.numbers):
         left = MARGIN + width + 8
@@ -141,34 +141,28 @@ def as_png(picture: HeatMap) -> bytes:
     figure = Figure(figsize=INCHES, layout="constrained")
     axes = figure.subplots()
     numbers = picture.numbers
-    extent = (picture.right.low, picture.right.high, picture.up.low, picture.up.high)
     axes.imshow(
         np.searchsorted(numbers, picture.plans),
         origin="lower",
         aspect="auto",
-        extent=extent,
+        extent=(0.0, 1.0, 0.0, 1.0),
         cmap=ListedColormap([_colour(number) for number in numbers]),
         vmin=-0.5,
         vmax=len(numbers) - 0.5,
     )
-    places = np.array([*picture.trail, picture.here])
-    xs = picture.right.low + places[:, 0] * (picture.right.high - picture.right.low)
-    ys = picture.up.low + places[:, 1] * (picture.up.high - picture.up.low)
+    xs, ys = np.array([*picture.trail, picture.here]).T
     axes.plot(xs, ys, color="black", alpha=0.5)
     axes.plot(xs[-1:], ys[-1:], "o", color="white", markeredgecolor="black", markersize=9)
     for number in numbers:
         axes.plot([], [], "s", color=_colour(number), label=LETTERS[number % len(LETTERS)])
     axes.legend(title="plan", loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    axes.set_xlabel(picture.right.name)
-    axes.set_ylabel(picture.up.name)
+    axes.set_xticks((0.0, 1.0), [f"{picture.right.low:.4g}", f"{picture.right.high:.4g}"])
+    axes.set_yticks((0.0, 1.0), [f"{picture.up.low:.4g}", f"{picture.up.high:.4g}"])
+    axes.set_xlabel(picture.right.label)
+    axes.set_ylabel(picture.up.label)
     image = io.BytesIO()
     figure.savefig(image, format="png", dpi=150)
     return image.getvalue()
-
-
-def _share(dimension: Dimension, value: float) -> float:
-    """Where a value lies in a range: 0 at its low end, 1 at its high end; values outside are moved to the nearer."""
-    return min(max((value - dimension.low) / (dimension.high - dimension.low), 0.0), 1.0)
 
 
 def _cell(share: float, cells: int) -> int:

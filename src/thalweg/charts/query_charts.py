@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from math import inf
 from typing import TypeAlias
 
 from thalweg.charts.candidates import PlanChoice, PlanSpace
@@ -168,7 +169,10 @@ def build_charts(
 
 def first_ranges(costs: PlanCosts, statistics: RoundStatistics) -> dict[str, Dimension]:
     """Ranges around the first statistics of a query, for each dimension of its charts."""
-    return {name: Dimension.around(name, value, largest) for name, value, largest in _values(costs, statistics)}
+    return {
+        name: Dimension.around(name, value, inf if is_rate else 1.0, is_logarithmic=is_rate)
+        for name, value, is_rate in _values(costs, statistics)
+    }
 
 
 def extended_ranges(
@@ -183,15 +187,15 @@ def _costs_of_leaves(costs: PlanCosts, alias: str, points: Sequence[Floats]) -> 
     return costs.of_leaves(alias, selectivity, rate)
 
 
-def _values(costs: PlanCosts, statistics: RoundStatistics) -> Iterator[tuple[str, float, float]]:
-    """Name, value and largest possible value of each dimension of a query's charts."""
+def _values(costs: PlanCosts, statistics: RoundStatistics) -> Iterator[tuple[str, float, bool]]:
+    """Name and value of each dimension of a query's charts, and whether it is a rate, not a selectivity."""
     for alias in _aliases_with_choice(costs.space):
         selectivity, rate = _selection_point(alias, statistics)
-        yield _selectivity_name(alias), selectivity, 1.0
-        yield _rate_name(alias), rate, float("inf")
+        yield _selectivity_name(alias), selectivity, False
+        yield _rate_name(alias), rate, True
     if len(costs.space.joins) > 1:
         for alias, rate in costs.rates_into_joins(statistics).items():
-            yield _join_rate_name(alias), rate, float("inf")
+            yield _join_rate_name(alias), rate, True
 
 
 def _aliases_with_choice(space: PlanSpace) -> Iterator[str]:

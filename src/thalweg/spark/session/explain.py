@@ -121,8 +121,8 @@ def _describe_charts(scheduler: PlanScheduler) -> list[dict[str, Any]]:
         picture = heat_map(chart, point, [points[place] for points in trails])
         described.append(
             {
-                "up": {"name": picture.up.name, "low": picture.up.low, "high": picture.up.high},
-                "right": {"name": picture.right.name, "low": picture.right.low, "high": picture.right.high},
+                "up": {"name": picture.up.label, "low": picture.up.low, "high": picture.up.high},
+                "right": {"name": picture.right.label, "low": picture.right.low, "high": picture.right.high},
                 "plans": picture.plans.tolist(),
                 "here": list(picture.here),
                 "trail": [list(place) for place in picture.trail],

@@ -95,5 +95,8 @@ def chart_text(chart: Chart, point: Sequence[float], plans: Sequence[PlanNode]) 
 
 
 def _wide(dimension: Dimension) -> Dimension:
-    """A range from 0 that has the value in its middle."""
-    return replace(dimension, low=0.0, high=min(dimension.low + dimension.high, dimension.largest))
+    """A range that has the value in its middle: from 0, or from a tenth of it to ten times it."""
+    twice = dimension.low + dimension.high
+    if dimension.is_logarithmic:
+        return replace(dimension, low=twice / 2 / 10, high=twice / 2 * 10)
+    return replace(dimension, low=0.0, high=min(twice, dimension.largest))
