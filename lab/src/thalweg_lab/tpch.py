@@ -21,13 +21,18 @@ TABLES = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "regio
 PACKAGES = Path(__file__).parents[3] / ".tpch"  # as the Makefile has it
 
 
+def check_installed() -> None:
+    """Raise an error if the packages that make the tables are not there."""
+    if not PACKAGES.exists():
+        raise FileNotFoundError(f"{PACKAGES} is not there: run make tpch")
+
+
 def generate(folder: Path, scale: float) -> dict[int, str]:
     """Write the tables as Parquet files into a folder, and return the queries by their numbers.
 
     Scale 1 is about a gigabyte of text. Equal scales give equal tables.
     """
-    if not PACKAGES.exists():
-        raise FileNotFoundError(f"{PACKAGES} is not there: run make tpch")
+    check_installed()
     command = [sys.executable, __file__, str(folder), str(scale)]
     made = subprocess.run(  # noqa: S603 - this very file
         command, env=os.environ | {"PYTHONPATH": str(PACKAGES)}, check=True, capture_output=True, text=True

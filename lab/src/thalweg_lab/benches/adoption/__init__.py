@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from thalweg_lab import tpch
 from thalweg_lab.benches.on_spark import run_scenarios
 from thalweg_lab.results import Result
 
@@ -12,9 +13,13 @@ if TYPE_CHECKING:
 
 NAME = "adoption"
 SUMMARY = "tw.adapt on conditions as people write them, against tw.where with predicates made by hand and plain Spark"
-SCENARIOS = ("udfs-costly", "text-native", "enabled-example", "small-calls", "tpch-queries")
+TPCH_QUERIES = "tpch-queries"
+SCENARIOS = ("udfs-costly", "text-native", "enabled-example", "small-calls", TPCH_QUERIES)
 
 
 def run(scenario: str | None, progress: Progress) -> list[Result]:
     """Measure one scenario, or all scenarios."""
-    return run_scenarios(__name__, (scenario,) if scenario else SCENARIOS, progress)
+    chosen = (scenario,) if scenario else SCENARIOS
+    if TPCH_QUERIES in chosen:
+        tpch.check_installed()  # before the other scenarios run for minutes
+    return run_scenarios(__name__, chosen, progress)

@@ -19,7 +19,7 @@ Function = Callable[[Integers], Booleans]  # from the rows' numbers to which are
 
 def conjunction(frame: DataFrame, tests: Iterable[Function]) -> DataFrame:
     """`&` of scalar Arrow UDFs: every UDF sees every row."""
-    return frame.where(reduce(operator.and_, (_scalar(test)(frame["id"]) for test in tests)))
+    return frame.where(reduce(operator.and_, (scalar(test)(frame["id"]) for test in tests)))
 
 
 def chain(frame: DataFrame, tests: Iterable[Function]) -> DataFrame:
@@ -49,7 +49,8 @@ def in_table(frame: DataFrame, table: pa.Table, on: str) -> DataFrame:
     return frame.join(f.broadcast(frame.sparkSession.createDataFrame(table)), on, "left_semi")
 
 
-def _scalar(test: Function) -> Any:  # noqa: ANN401 - a function that makes a Column
+def scalar(test: Function) -> Any:  # noqa: ANN401 - a function that makes a Column
+    """A scalar Arrow UDF."""
     from pyspark.sql.pandas.functions import arrow_udf
 
     def keep(ids: pa.Array) -> pa.Array:
