@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import uuid
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,10 +99,27 @@ def test_steps_are_read_from_the_text_of_a_plan() -> None:
 
 @pytest.mark.usefixtures("large_inputs")
 def test_a_sample_that_takes_too_long_is_cancelled(numbers: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SAMPLE_SECONDS", 0.01)
-    kept = tw.where(numbers, *SLOW, "java_method('java.lang.Thread', 'sleep', 3600000L) <> ''")
+    begun = f"thalweg.test.{uuid.uuid4().hex}"
+    system = numbers.sparkSession._jvm.System  # noqa: SLF001 - where the condition says that it has begun
+
+    class LimitOnceBegun(threading.Event):
+        """The time limit ends when a row is at the condition: Spark does not interrupt a task that is about to start."""
+
+        def wait(self, timeout: float | None = None) -> bool:
+            if timeout == module.SAMPLE_SECONDS:
+                while system.getProperty(begun) is None:
+                    super().wait(0.02)
+                return self.is_set()
+            return super().wait(timeout)
+
+    monkeypatch.setattr(module, "threading", SimpleNamespace(Event=LimitOnceBegun, Thread=threading.Thread))
+    condition = (
+        f"java_method('java.lang.System', 'setProperty', '{begun}', 'yes') = ''"
+        " OR java_method('java.lang.Thread', 'sleep', 3600000L) <> ''"
+    )
+    kept = tw.where(numbers.coalesce(1), *SLOW, condition)
     assert "no sample was used: a sample took longer than" in notes(kept)
-    assert numbers.count() == 4000  # its tasks were interrupted: the cores are free
+    assert numbers.count() == 4000  # its task was interrupted: the cores are free
 
 
 def test_a_mixed_disjunction_is_tried(numbers: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
