@@ -5,6 +5,7 @@ Imports no pyspark while tests are collected, so that tests without Spark stay f
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -37,6 +38,10 @@ JOINS = (
 )
 
 
+# Thousands of tests stay in memory, and to look for cycles among them at Python's usual pace takes a seventh of all time.
+gc.set_threshold(100_000, 50, 50)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Let PySpark 4.1 leave the sockets of its results to the collector of garbage; other warnings are errors."""
     with suppress(metadata.PackageNotFoundError):
@@ -61,6 +66,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
         if "environment" in fixtures:
             item.add_marker(pytest.mark.cluster)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was collected out of later searches for cycles."""
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Let Python delete everything at its end, else libraries report leaks."""
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")
