@@ -97,6 +97,18 @@ def test_queries_with_one_text(spark: SparkSession, tmp_path: Path) -> None:
     assert rows_in_memory(again) == expected(ALL, BATCHES, [Episode(2, 5)])
 
 
+def test_a_predicate_that_is_added_while_it_runs(spark: SparkSession, tmp_path: Path) -> None:
+    """Is known to the queries that are added then; the session failed."""
+    driver = Driver(spark, tmp_path)
+    driver.session.query(str(ALL))
+    driver.run(*BATCHES[:2])
+    driver.session.predicate("is_even", tw.predicate(lambda value: value % 2 == 0, takes="numpy", name="is_even"))
+    added = driver.session.query("SELECT x FROM A WHERE is_even(x) WINDOW [5 seconds]")
+    driver.run(*BATCHES[2:])
+    alike = QueryText("SELECT x FROM A WHERE x % 2 = 0", 5)
+    assert rows_in_memory(added) == expected(alike, BATCHES, [Episode(2, 5)])
+
+
 @tw.predicate(takes="numpy", name="is_bad")
 def is_bad(value: Any) -> Any:  # noqa: ANN401 - an array of NumPy
     if (value == 7).any():

@@ -286,7 +286,8 @@ class Session:
         sink.claim(self.spark, f"{self.checkpoint}/thalweg/sinks/{token}")
 
     def _catalog(self) -> Catalog:
-        return Catalog(dict(self._streams), dict(self._tables), dict(self._predicates))
+        # Predicates are added while the session runs, for queries that are added then.
+        return Catalog(dict(self._streams), dict(self._tables), self._predicates)
 
     def _schema(self, compiled: ProgramQuery) -> StructType:
         """The columns of a query's results; Spark refuses here what it cannot run."""
