@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from thalweg.charts.draw import HeatMap
 from thalweg.spark import runs
 from thalweg.spark.explain import Explanation, explanation_of
 from thalweg.spark.filters.predicates.function import FunctionPredicate
@@ -15,7 +16,7 @@ from thalweg.spark.joins.join import COUNT
 from thalweg.spark.joins.text import microseconds
 from thalweg.spark.session.checkpoint_files import await_sources, renamed_by_file_system
 from thalweg.spark.session.engine import SessionEngine
-from thalweg.spark.session.explain import SessionRun
+from thalweg.spark.session.explain import SessionRun, heat_maps
 from thalweg.spark.session.lower import Catalog, QueryLowering
 from thalweg.spark.session.memory import memory_cap
 from thalweg.spark.session.no_rows import views_of_no_rows
@@ -227,6 +228,16 @@ class Session:
     def explain(self) -> Explanation:
         """What the session does, and why: of each query the plan, its moves and switches, rows and rounds."""
         return explanation_of([self.thalweg_run])
+
+    def charts(self, query: StandingQuery) -> list[HeatMap]:
+        """The charts by which a query chooses its plan, each with the point of the last round and its trail.
+
+        ``print(chart)`` draws a chart with letters, ``chart.save("chart.svg")`` or ``chart.save("chart.png")`` as an
+        image. There is none before the first round, and for a query that has one candidate plan alone.
+        """
+        token = query.compiled.token
+        served = self.engine.served.get(token) if self.engine is not None else None
+        return [] if served is None else heat_maps(served.scheduler)
 
     def log(self) -> DataFrame:
         """Every round that the schedulers remember: its query, its plan, and whether it was a move, a switch, a hit."""
