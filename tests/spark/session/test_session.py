@@ -196,6 +196,8 @@ def refusals(spark: SparkSession, session: tw.Session) -> list[tuple[type[Except
         (ValueError, "needs a query before it starts", session.start),
         (RuntimeError, "is not running", session.await_termination),
         (ValueError, "no column 'y'", lambda: session.query("SELECT y FROM A WINDOW [5]")),
+        (ValueError, "no data source", lambda: session.query(str(ALL), to=tw.Session.writer("nowhere"))),
+        (ValueError, "no data source", lambda: session.query(str(ALL), to=tw.Session.files("results", "nowhere"))),
         (QueryError, "Cannot resolve routine", lambda: session.query("SELECT no_such_thing(x) AS n FROM A WINDOW [5]")),
     ]
 

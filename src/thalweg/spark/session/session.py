@@ -154,6 +154,7 @@ class Session:
             if each.is_stream:
                 self._streams[each.source].check_read(each.columns)
         options, sink = QueryOptions.checked(rate_weight, memory_weight, partitions, scheduler), as_sink(to)
+        sink.check(self.spark)
         with self._lock:
             numbered = (f"{parsed.digest}-{number}" for number in itertools.count(1))
             token = next(token for token in numbered if token not in self._queries)
