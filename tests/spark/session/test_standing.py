@@ -109,6 +109,32 @@ def test_a_predicate_that_is_added_while_it_runs(spark: SparkSession, tmp_path: 
     assert rows_in_memory(added) == expected(alike, BATCHES, [Episode(2, 5)])
 
 
+def test_names_of_queries_differ(spark: SparkSession, tmp_path: Path) -> None:
+    """Logs and explain tell queries by them."""
+    add = Driver(spark, tmp_path).session.query
+    first, _ = add(str(ALL)), add(str(ALL))
+    first.remove()
+    assert add(str(ALL)).name not in (first.name, "query 2")
+    add(str(ALL), name="all")
+    with pytest.raises(ValueError, match="there is a query 'all' already"):
+        add(str(LARGE), name="all")
+
+
+def test_a_change_with_a_wrong_number_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    query = Driver(spark, tmp_path).session.query(str(ALL))
+    with pytest.raises(ValueError, match="partitions"):
+        query.change(rate_weight=5.0, partitions=0)
+    assert (query.weights.rate, query.partitions) == (0.4, 10)
+
+
+def test_a_query_that_was_removed_takes_no_orders(spark: SparkSession, tmp_path: Path) -> None:
+    query = Driver(spark, tmp_path).session.query(str(ALL))
+    query.remove()
+    for order in (query.pause, query.resume, query.change, query.remove):
+        with pytest.raises(RuntimeError, match="was removed from its session: add it again"):
+            order()
+
+
 @tw.predicate(takes="numpy", name="is_bad")
 def is_bad(value: Any) -> Any:  # noqa: ANN401 - an array of NumPy
     if (value == 7).any():

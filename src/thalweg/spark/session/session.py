@@ -21,7 +21,7 @@ from thalweg.spark.session.lower import Catalog, QueryLowering
 from thalweg.spark.session.memory import memory_cap
 from thalweg.spark.session.no_rows import views_of_no_rows
 from thalweg.spark.session.program import ProgramQuery, program_query
-from thalweg.spark.session.refusals import told_by_position
+from thalweg.spark.session.refusals import check_calls, told_by_position
 from thalweg.spark.session.sinks import FolderSink, FunctionSink, MemorySink, Sink, WriterSink
 from thalweg.spark.session.sources import SharedStream, StaticTable, all_streams
 from thalweg.spark.session.standing import QueryOptions, StandingQuery
@@ -108,6 +108,7 @@ class Session:
         """
         self._refuse_if_running("stream")
         self._check_name(name)
+        _check_frame(frame)
         stream = SharedStream(name, frame, event_time, microseconds(delay, "delay"))
         stream.check()
         self._streams[name] = stream
@@ -116,6 +117,7 @@ class Session:
         """Give a static DataFrame a name, under which queries join with it."""
         self._refuse_if_running("table")
         self._check_name(name)
+        _check_frame(frame)
         if frame.isStreaming:
             raise TypeError(f"table {name!r} is a stream: write session.stream({name!r}, df, event_time='...')")
         self._tables[name] = StaticTable(name, frame)
@@ -126,6 +128,8 @@ class Session:
             raise TypeError(f"{predicate!r} is no predicate: write session.predicate({name!r}, tw.predicate(function))")
         if not name.isidentifier():
             raise ValueError(f"the name of a predicate is an identifier, not {name!r}")
+        if name.lower() in (each.lower() for each in self._predicates):  # queries that call it mean the first one
+            raise ValueError(f"there is a predicate {name!r} already: give this one another name")
         self._predicates[name] = predicate
 
     def query(
@@ -148,8 +152,12 @@ class Session:
         into how many parts each dimension of a chart is cut. `scheduler` is what chooses plans: ``"by-chart"``, or one
         of the baselines ``"at-random"``, ``"by-first-estimate"`` and ``"clairvoyant"``.
         """
+        if not isinstance(text, str):
+            raise TypeError(f"a query is a text such as 'SELECT x FROM s WINDOW [10 seconds]', not {text!r}")
+        called = self._query_name(name)
         sources = [*(each.source for each in self._streams.values()), *(each.source for each in self._tables.values())]
         parsed = parse_query(text, sources, list(self._predicates))
+        check_calls(parsed, self._predicates)
         for each in parsed.inputs:
             if each.is_stream:
                 self._streams[each.source].check_read(each.columns)
@@ -159,13 +167,12 @@ class Session:
             numbered = (f"{parsed.digest}-{number}" for number in itertools.count(1))
             token = next(token for token in numbered if token not in self._queries)
             known: list[SharedStream | StaticTable] = [*self._streams.values(), *self._tables.values()]
-            with told_by_position(parsed, {source.name: source.frame for source in known}):
+            with told_by_position(parsed, {source.name: source.frame for source in known}, self._predicates):
                 compiled = program_query(token, parsed, known, self._predicates)
                 schema = self._schema(compiled)
             if self.engine is not None:
                 self.engine.refuse_if_too_large(compiled)
                 self._claim(token, sink)
-            called = name or f"query {len(self._queries) + 1}"
             query = StandingQuery(compiled, called, sink, schema, options, self._remove)
             self._queries[token] = query
         return query
@@ -321,6 +328,18 @@ class Session:
         ]
         return StructType([*bounds, *outputs])
 
+    def _query_name(self, name: object) -> str:
+        """The name of a new query, by which logs and `explain` tell it from the others."""
+        taken = {query.name for query in self.queries}
+        if name is None:
+            numbered = (f"query {number}" for number in itertools.count(len(taken) + 1))
+            return next(each for each in numbered if each not in taken)
+        if not isinstance(name, str) or not name.strip():
+            raise TypeError(f"the name of a query is a text, not {name!r}")
+        if name in taken:
+            raise ValueError(f"there is a query {name!r} already: give this one another name")
+        return name
+
     def _check_name(self, name: str) -> None:
         if not name.isidentifier():
             raise ValueError(f"the name of a stream or table is an identifier, not {name!r}")
@@ -331,6 +350,11 @@ class Session:
     def _refuse_if_running(self, what: str) -> None:
         if self._running is not None and self._running.isActive:
             raise RuntimeError(f"the session is running: stop it before {what}")
+
+
+def _check_frame(frame: object) -> None:
+    if not hasattr(frame, "isStreaming"):
+        raise TypeError(f"a stream or table is a DataFrame, not {frame!r}: write spark.readStream or spark.read")
 
 
 def as_sink(to: Sink | str | os.PathLike[str] | Callable[[DataFrame, int], Any] | None) -> Sink:
