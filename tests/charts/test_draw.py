@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -60,6 +61,17 @@ def test_svg_is_well_formed_escaped_and_always_the_same() -> None:
 def test_png_is_drawn(trail: list[tuple[float, float]]) -> None:
     pytest.importorskip("matplotlib")
     assert as_png(heat_map(flat(), (0.6, 10.0), trail=trail)).startswith(b"\x89PNG")
+
+
+def test_a_picture_shows_and_saves_itself(tmp_path: Path) -> None:
+    picture = heat_map(flat(), (0.6, 10.0))
+    for ending in ("txt", "svg", "png"):
+        picture.save(tmp_path / f"chart.{ending}")
+    assert (tmp_path / "chart.txt").read_text() == f"{picture}\n" == f"{as_text(picture)}\n"
+    assert (tmp_path / "chart.svg").read_text() == picture._repr_svg_() == as_svg(picture)
+    assert (tmp_path / "chart.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match=r"ends in \.png, \.svg, \.txt, not 'chart.gif'"):
+        picture.save("chart.gif")
 
 
 def test_matplotlib_is_imported_only_for_png() -> None:

@@ -8,10 +8,12 @@ is imported only for PNG.
 from __future__ import annotations
 
 import io
+import os
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +42,21 @@ class HeatMap:
     plans: NDArray[np.unsignedinteger]
     here: tuple[float, float]
     trail: tuple[tuple[float, float], ...]
+
+    def __str__(self) -> str:
+        return as_text(self)
+
+    def _repr_svg_(self) -> str:
+        """How a notebook shows it."""
+        return as_svg(self)
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Draw it into a file: an image if its name ends in .png or .svg, letters if it ends in .txt."""
+        path = Path(file)
+        kinds = {".png": as_png, ".svg": lambda picture: as_svg(picture).encode(), ".txt": _text_file}
+        if path.suffix not in kinds:
+            raise ValueError(f"a chart is drawn into a file that ends in {', '.join(kinds)}, not {path.name!r}")
+        path.write_bytes(kinds[path.suffix](self))
 
     @property
     def numbers(self) -> list[int]:
@@ -163,6 +180,10 @@ def as_png(picture: HeatMap) -> bytes:
     image = io.BytesIO()
     figure.savefig(image, format="png", dpi=150)
     return image.getvalue()
+
+
+def _text_file(picture: HeatMap) -> bytes:
+    return f"{as_text(picture)}\n".encode()
 
 
 def _cell(share: float, cells: int) -> int:

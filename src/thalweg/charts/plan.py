@@ -7,7 +7,7 @@ all its plans. Knows neither Spark nor charts.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -139,7 +139,7 @@ class Select(PlanNode):
     @property
     def label(self) -> str:
         """The conjunction."""
-        return "Select " + " AND ".join(selection.expression.sql for selection in self.selections)
+        return "Select " + conjunction(selection.expression.sql for selection in self.selections)
 
     def with_children(self, *children: PlanNode) -> Self:
         """The same selections over another operator."""
@@ -373,4 +373,18 @@ def _equalities_below(node: PlanNode) -> tuple[EquiJoin, ...]:
 
 def _condition(equi_joins: tuple[EquiJoin, ...], residuals: tuple[Expression, ...]) -> str:
     parts = [f"{equality.left.sql} = {equality.right.sql}" for equality in equi_joins]
-    return " AND ".join([*parts, *(residual.sql for residual in residuals)])
+    return conjunction([*parts, *(residual.sql for residual in residuals)])
+
+
+def conjunction(conditions: Iterable[str]) -> str:
+    """Conditions with AND between them, for people to read: with parentheses wherever there may be an OR outside.
+
+    >>> conjunction(["a > 5", "b = 1 OR c = 1"])
+    'a > 5 AND (b = 1 OR c = 1)'
+    >>> conjunction(["b = 1 OR c = 1"])
+    'b = 1 OR c = 1'
+    """
+    texts = list(conditions)
+    if len(texts) == 1:
+        return texts[0]
+    return " AND ".join(f"({text})" if " OR " in text else text for text in texts)

@@ -120,3 +120,19 @@ def test_the_log_of_rounds_is_a_dataframe(spark: SparkSession, tmp_path: Path) -
     assert [row.query for row in rows] == [name for name in schedulers for _ in range(2)]
     assert not any(row.is_switch for row in rows if row.query == "by-first-estimate")
     assert [rows_in_memory(query) for query in queries] == [expected(JOINED, BATCHES)] * len(queries)
+
+
+def test_charts_of_a_query_that_runs_are_drawn(spark: SparkSession, tmp_path: Path) -> None:
+    """With the point of the last round and its trail."""
+    driver = Driver(spark, tmp_path)
+    query = driver.session.query(str(ALL))
+    assert driver.session.charts(query) == []
+    driver.run(*BATCHES)
+    (chart,) = driver.session.charts(query)
+    assert "@" in str(chart)
+    assert "selectivity of A" in str(chart)
+    assert len(chart.trail) == 2
+    chart.save(tmp_path / "chart.svg")
+    (described,) = driver.session.explain().to_dict()["sessions"][0]["queries"][0]["charts"]
+    assert described["here"] == list(chart.here)
+    assert "the only plan: Spark runs some of 2 candidates identically:" in str(driver.session.explain())

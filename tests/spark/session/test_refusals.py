@@ -19,6 +19,8 @@ REFUSED = [
     ("SELECT A.k FROM A JOIN B ON A.k = B.k AND A.x + B.y WINDOW [1]", (1, 43), "not a boolean"),
     ("SELECT A.k FROM A JOIN B ON nofun(A.k) = B.k WINDOW [1]", (1, 29), "nofun"),
     ("SELECT k, count(*) AS n FROM A GROUP BY k HAVING nofun(k) WINDOW [1]", (1, 50), "nofun"),
+    ("SELECT k FROM A WHERE is_od(k) WINDOW [1]", (1, 23), "write one of the session's predicates is_odd, or"),
+    ("SELECT k FROM A\nWHERE is_odd(k, x) WINDOW [1]", (2, 7), r"takes 1 column, not 2 .* write is_odd\(value\)"),
 ]
 
 

@@ -193,9 +193,16 @@ def refusals(spark: SparkSession, session: tw.Session) -> list[tuple[type[Except
         (ValueError, "two columns of one name", lambda: session.stream("R", doubled(stream), event_time="timestamp")),
         (TypeError, "tw.predicate", lambda: session.predicate("odd", lambda value: value)),  # type: ignore[arg-type]
         (ValueError, "an identifier", lambda: session.predicate("is odd", tw.predicate(lambda value: value))),
+        (ValueError, "already", lambda: session.predicate("Is_Odd", tw.predicate(lambda value: value))),
+        (TypeError, "a DataFrame, not 5", lambda: session.stream("R", 5, event_time="ts")),  # type: ignore[arg-type]
+        (TypeError, "a DataFrame, not 5", lambda: session.table("R", 5)),  # type: ignore[arg-type]
         (ValueError, "needs a query before it starts", session.start),
         (RuntimeError, "is not running", session.await_termination),
         (ValueError, "no column 'y'", lambda: session.query("SELECT y FROM A WINDOW [5]")),
+        (TypeError, "a query is a text", lambda: session.query(5)),  # type: ignore[arg-type]
+        (TypeError, "name of a query", lambda: session.query(str(ALL), name=5)),  # type: ignore[arg-type]
+        (ValueError, "no data source", lambda: session.query(str(ALL), to=tw.Session.writer("nowhere"))),
+        (ValueError, "no data source", lambda: session.query(str(ALL), to=tw.Session.files("results", "nowhere"))),
         (QueryError, "Cannot resolve routine", lambda: session.query("SELECT no_such_thing(x) AS n FROM A WINDOW [5]")),
     ]
 

@@ -97,6 +97,44 @@ def test_queries_with_one_text(spark: SparkSession, tmp_path: Path) -> None:
     assert rows_in_memory(again) == expected(ALL, BATCHES, [Episode(2, 5)])
 
 
+def test_a_predicate_that_is_added_while_it_runs(spark: SparkSession, tmp_path: Path) -> None:
+    """Is known to the queries that are added then; the session failed."""
+    driver = Driver(spark, tmp_path)
+    driver.session.query(str(ALL))
+    driver.run(*BATCHES[:2])
+    driver.session.predicate("is_even", tw.predicate(lambda value: value % 2 == 0, takes="numpy", name="is_even"))
+    added = driver.session.query("SELECT x FROM A WHERE is_even(x) WINDOW [5 seconds]")
+    driver.run(*BATCHES[2:])
+    alike = QueryText("SELECT x FROM A WHERE x % 2 = 0", 5)
+    assert rows_in_memory(added) == expected(alike, BATCHES, [Episode(2, 5)])
+
+
+def test_names_of_queries_differ(spark: SparkSession, tmp_path: Path) -> None:
+    """Logs and explain tell queries by them."""
+    add = Driver(spark, tmp_path).session.query
+    first, _ = add(str(ALL)), add(str(ALL))
+    first.remove()
+    assert add(str(ALL)).name not in (first.name, "query 2")
+    add(str(ALL), name="all")
+    with pytest.raises(ValueError, match="there is a query 'all' already"):
+        add(str(LARGE), name="all")
+
+
+def test_a_change_with_a_wrong_number_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    query = Driver(spark, tmp_path).session.query(str(ALL))
+    with pytest.raises(ValueError, match="partitions"):
+        query.change(rate_weight=5.0, partitions=0)
+    assert (query.weights.rate, query.partitions) == (0.4, 10)
+
+
+def test_a_query_that_was_removed_takes_no_orders(spark: SparkSession, tmp_path: Path) -> None:
+    query = Driver(spark, tmp_path).session.query(str(ALL))
+    query.remove()
+    for order in (query.pause, query.resume, query.change, query.remove):
+        with pytest.raises(RuntimeError, match="was removed from its session: add it again"):
+            order()
+
+
 @tw.predicate(takes="numpy", name="is_bad")
 def is_bad(value: Any) -> Any:  # noqa: ANN401 - an array of NumPy
     if (value == 7).any():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from thalweg.charts.draw import heat_map
+from thalweg.charts.draw import HeatMap, heat_map
 from thalweg.charts.plan import runs_alike
 from thalweg.charts.scheduler import PlanScheduler
 from thalweg.spark import runs
@@ -111,24 +111,29 @@ def _own_seconds(token: str, engine: SessionEngine | None) -> float:
 
 def _describe_charts(scheduler: PlanScheduler) -> list[dict[str, Any]]:
     """Each chart by which a query chooses its plan, with the point of the last round, and the points before it."""
+    return [
+        {
+            "up": {"name": picture.up.label, "low": picture.up.low, "high": picture.up.high},
+            "right": {"name": picture.right.label, "low": picture.right.low, "high": picture.right.high},
+            "plans": picture.plans.tolist(),
+            "here": list(picture.here),
+            "trail": [list(place) for place in picture.trail],
+        }
+        for picture in heat_maps(scheduler)
+    ]
+
+
+def heat_maps(scheduler: PlanScheduler) -> list[HeatMap]:
+    """A picture of each chart of a scheduler; none before the first round, and for schedulers without charts."""
     charts, expected = getattr(scheduler, "charts", None), scheduler.expected
     if charts is None or expected is None:
         return []
     before = [record.expected for record in list(scheduler.log)[-TRAIL:] if record.expected is not None]
     trails = [[point for _, point in charts.points(statistics)] for statistics in before]
-    described = []
-    for place, (chart, point) in enumerate(charts.points(expected)):
-        picture = heat_map(chart, point, [points[place] for points in trails])
-        described.append(
-            {
-                "up": {"name": picture.up.label, "low": picture.up.low, "high": picture.up.high},
-                "right": {"name": picture.right.label, "low": picture.right.low, "high": picture.right.high},
-                "plans": picture.plans.tolist(),
-                "here": list(picture.here),
-                "trail": [list(place) for place in picture.trail],
-            }
-        )
-    return described
+    return [
+        heat_map(chart, point, [points[place] for points in trails])
+        for place, (chart, point) in enumerate(charts.points(expected))
+    ]
 
 
 def _describe_switches(scheduler: PlanScheduler) -> list[dict[str, Any]]:
@@ -177,10 +182,16 @@ def session_text(about: dict[str, Any]) -> str:
             f"  {query['rounds']:,} rounds, {query['rows']:,} result rows, {query['late_rows']:,} late rows",
             f"  {query['seconds']:.2f} seconds of its own",
             f"  {query['moves']} moves, {query['switches']} switches{fidelity}",
-            f"  one of {query['plans']} plans, of which Spark runs {query['plans_that_differ_in_spark']} differently:",
+            f"  {_of_plans(query['plans_that_differ_in_spark'], query['plans'])}:",
             *(f"    {line}" for line in query["plan"].splitlines()),
         ]
     return "\n".join(lines)
+
+
+def _of_plans(plans: int, candidates: int) -> str:
+    """How many plans a query has; candidates that Spark runs identically count as one plan."""
+    number = "the only plan" if plans == 1 else f"one of {plans} plans"
+    return number if plans == candidates else f"{number}: Spark runs some of {candidates} candidates identically"
 
 
 def _status(failed: str | None, *, is_paused: bool, is_known: bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -15,11 +15,27 @@ from thalweg.sql.query import ContinuousQuery, Expression
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from thalweg.spark.filters.predicates.function import FunctionPredicate
+
 HINT = "Spark refuses this expression; write it as Spark SQL takes it"
+UNKNOWN_FUNCTION = "UNRESOLVED_ROUTINE"  # Spark's name of the error
+
+
+def check_calls(query: ContinuousQuery, predicates: Mapping[str, FunctionPredicate]) -> None:
+    """Refuse a call of a Python predicate with more or fewer columns than it takes."""
+    for selection in query.selections:
+        call = selection.call
+        if call is not None and len(call.columns) != (count := len(predicates[call.predicate].on)):
+            noun = "column" if count == 1 else "columns"
+            message = f"the Python predicate {call.predicate} takes {count} {noun}, not {len(call.columns)}"
+            hint = f"write {call.predicate}({', '.join(predicates[call.predicate].on)}), with columns of the query"
+            raise QueryError(message, query.text, selection.expression.position, hint)
 
 
 @contextmanager
-def told_by_position(query: ContinuousQuery, sources: Mapping[str, DataFrame]) -> Iterator[None]:
+def told_by_position(
+    query: ContinuousQuery, sources: Mapping[str, DataFrame], predicates: Collection[str] = ()
+) -> Iterator[None]:
     """Turn an error of Spark's analysis into a `QueryError`, if one expression alone is refused."""
     from pyspark.errors import AnalysisException
 
@@ -30,8 +46,14 @@ def told_by_position(query: ContinuousQuery, sources: Mapping[str, DataFrame]) -
         for expression, is_condition in _expressions(query):
             refusal = _refusal(expression, query, sources, is_condition=is_condition)
             if refusal is not None:
-                raise QueryError(refusal, query.text, expression.position, HINT) from error
+                hint = _unknown_function(predicates) if error.getCondition() == UNKNOWN_FUNCTION else HINT
+                raise QueryError(refusal, query.text, expression.position, hint) from error
         raise
+
+
+def _unknown_function(predicates: Collection[str]) -> str:
+    known = f"one of the session's predicates {', '.join(predicates)}, or " if predicates else ""
+    return f"write {known}a function of Spark; session.predicate(name, predicate) adds a Python predicate"
 
 
 def _expressions(query: ContinuousQuery) -> Iterator[tuple[Expression, bool]]:

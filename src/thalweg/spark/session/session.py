@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from thalweg.charts.draw import HeatMap
 from thalweg.spark import runs
 from thalweg.spark.explain import Explanation, explanation_of
 from thalweg.spark.filters.predicates.function import FunctionPredicate
@@ -15,12 +16,12 @@ from thalweg.spark.joins.join import COUNT
 from thalweg.spark.joins.text import microseconds
 from thalweg.spark.session.checkpoint_files import await_sources, renamed_by_file_system
 from thalweg.spark.session.engine import SessionEngine
-from thalweg.spark.session.explain import SessionRun
+from thalweg.spark.session.explain import SessionRun, heat_maps
 from thalweg.spark.session.lower import Catalog, QueryLowering
 from thalweg.spark.session.memory import memory_cap
 from thalweg.spark.session.no_rows import views_of_no_rows
 from thalweg.spark.session.program import ProgramQuery, program_query
-from thalweg.spark.session.refusals import told_by_position
+from thalweg.spark.session.refusals import check_calls, told_by_position
 from thalweg.spark.session.sinks import FolderSink, FunctionSink, MemorySink, Sink, WriterSink
 from thalweg.spark.session.sources import SharedStream, StaticTable, all_streams
 from thalweg.spark.session.standing import QueryOptions, StandingQuery
@@ -107,6 +108,7 @@ class Session:
         """
         self._refuse_if_running("stream")
         self._check_name(name)
+        _check_frame(frame)
         stream = SharedStream(name, frame, event_time, microseconds(delay, "delay"))
         stream.check()
         self._streams[name] = stream
@@ -115,6 +117,7 @@ class Session:
         """Give a static DataFrame a name, under which queries join with it."""
         self._refuse_if_running("table")
         self._check_name(name)
+        _check_frame(frame)
         if frame.isStreaming:
             raise TypeError(f"table {name!r} is a stream: write session.stream({name!r}, df, event_time='...')")
         self._tables[name] = StaticTable(name, frame)
@@ -125,6 +128,8 @@ class Session:
             raise TypeError(f"{predicate!r} is no predicate: write session.predicate({name!r}, tw.predicate(function))")
         if not name.isidentifier():
             raise ValueError(f"the name of a predicate is an identifier, not {name!r}")
+        if name.lower() in (each.lower() for each in self._predicates):  # queries that call it mean the first one
+            raise ValueError(f"there is a predicate {name!r} already: give this one another name")
         self._predicates[name] = predicate
 
     def query(
@@ -147,23 +152,27 @@ class Session:
         into how many parts each dimension of a chart is cut. `scheduler` is what chooses plans: ``"by-chart"``, or one
         of the baselines ``"at-random"``, ``"by-first-estimate"`` and ``"clairvoyant"``.
         """
+        if not isinstance(text, str):
+            raise TypeError(f"a query is a text such as 'SELECT x FROM s WINDOW [10 seconds]', not {text!r}")
+        called = self._query_name(name)
         sources = [*(each.source for each in self._streams.values()), *(each.source for each in self._tables.values())]
         parsed = parse_query(text, sources, list(self._predicates))
+        check_calls(parsed, self._predicates)
         for each in parsed.inputs:
             if each.is_stream:
                 self._streams[each.source].check_read(each.columns)
         options, sink = QueryOptions.checked(rate_weight, memory_weight, partitions, scheduler), as_sink(to)
+        sink.check(self.spark)
         with self._lock:
             numbered = (f"{parsed.digest}-{number}" for number in itertools.count(1))
             token = next(token for token in numbered if token not in self._queries)
             known: list[SharedStream | StaticTable] = [*self._streams.values(), *self._tables.values()]
-            with told_by_position(parsed, {source.name: source.frame for source in known}):
+            with told_by_position(parsed, {source.name: source.frame for source in known}, self._predicates):
                 compiled = program_query(token, parsed, known, self._predicates)
                 schema = self._schema(compiled)
             if self.engine is not None:
                 self.engine.refuse_if_too_large(compiled)
                 self._claim(token, sink)
-            called = name or f"query {len(self._queries) + 1}"
             query = StandingQuery(compiled, called, sink, schema, options, self._remove)
             self._queries[token] = query
         return query
@@ -228,6 +237,16 @@ class Session:
         """What the session does, and why: of each query the plan, its moves and switches, rows and rounds."""
         return explanation_of([self.thalweg_run])
 
+    def charts(self, query: StandingQuery) -> list[HeatMap]:
+        """The charts by which a query chooses its plan, each with the point of the last round and its trail.
+
+        ``print(chart)`` draws a chart with letters, ``chart.save("chart.svg")`` or ``chart.save("chart.png")`` as an
+        image. There is none before the first round, and for a query that has one candidate plan alone.
+        """
+        token = query.compiled.token
+        served = self.engine.served.get(token) if self.engine is not None else None
+        return [] if served is None else heat_maps(served.scheduler)
+
     def log(self) -> DataFrame:
         """Every round that the schedulers remember: its query, its plan, and whether it was a move, a switch, a hit."""
         engine = self.engine
@@ -286,7 +305,8 @@ class Session:
         sink.claim(self.spark, f"{self.checkpoint}/thalweg/sinks/{token}")
 
     def _catalog(self) -> Catalog:
-        return Catalog(dict(self._streams), dict(self._tables), dict(self._predicates))
+        # Predicates are added while the session runs, for queries that are added then.
+        return Catalog(dict(self._streams), dict(self._tables), self._predicates)
 
     def _schema(self, compiled: ProgramQuery) -> StructType:
         """The columns of a query's results; Spark refuses here what it cannot run."""
@@ -308,6 +328,18 @@ class Session:
         ]
         return StructType([*bounds, *outputs])
 
+    def _query_name(self, name: object) -> str:
+        """The name of a new query, by which logs and `explain` tell it from the others."""
+        taken = {query.name for query in self.queries}
+        if name is None:
+            numbered = (f"query {number}" for number in itertools.count(len(taken) + 1))
+            return next(each for each in numbered if each not in taken)
+        if not isinstance(name, str) or not name.strip():
+            raise TypeError(f"the name of a query is a text, not {name!r}")
+        if name in taken:
+            raise ValueError(f"there is a query {name!r} already: give this one another name")
+        return name
+
     def _check_name(self, name: str) -> None:
         if not name.isidentifier():
             raise ValueError(f"the name of a stream or table is an identifier, not {name!r}")
@@ -318,6 +350,11 @@ class Session:
     def _refuse_if_running(self, what: str) -> None:
         if self._running is not None and self._running.isActive:
             raise RuntimeError(f"the session is running: stop it before {what}")
+
+
+def _check_frame(frame: object) -> None:
+    if not hasattr(frame, "isStreaming"):
+        raise TypeError(f"a stream or table is a DataFrame, not {frame!r}: write spark.readStream or spark.read")
 
 
 def as_sink(to: Sink | str | os.PathLike[str] | Callable[[DataFrame, int], Any] | None) -> Sink:

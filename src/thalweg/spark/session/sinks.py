@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from thalweg.spark.filters.file_sink import FileSink
+from thalweg.spark.jvm import active_jvm, java_method
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructField, StructType
 
+DATA_SOURCE = "org.apache.spark.sql.execution.datasources.DataSource"
 ROWS_IN_A_PLAN = 10_000  # of results, up to which they are part of a plan and not files that it reads
 PLAIN_TYPES = frozenset(
     (
@@ -83,6 +85,9 @@ class Sink(ABC):
 
     must_not_miss = False
 
+    def check(self, spark: SparkSession) -> None:  # noqa: B027 - most sinks need no check
+        """Refuse what Spark cannot write to, when a query is added."""
+
     def claim(self, spark: SparkSession, checkpoint: str) -> None:  # noqa: B027 - most sinks need no check
         """Make sure that the sink can be written to, before anything starts."""
 
@@ -118,6 +123,11 @@ class FolderSink(Sink):
         self._options = dict(options or {})
         self._files: FileSink | None = None
 
+    def check(self, spark: SparkSession) -> None:
+        """Refuse an unknown format; Parquet files need no data source of Spark."""
+        if self._format != "parquet":
+            check_format(spark, self._format)
+
     def claim(self, spark: SparkSession, checkpoint: str) -> None:
         """Make the folder this query's own."""
         self._files = FileSink(spark, self.path, checkpoint, self._format, self._options)
@@ -151,12 +161,31 @@ class WriterSink(Sink):
         self._format = file_format
         self._options = dict(options)
 
+    def check(self, spark: SparkSession) -> None:
+        """Refuse an unknown format."""
+        check_format(spark, self._format)
+
     def deliver(self, delivery: Delivery) -> None:
         """Append the results."""
         frame = delivery.frame()
         if self._format == "kafka" and "value" not in frame.columns:
             frame = frame.selectExpr("to_json(struct(*)) AS value")
         frame.write.format(self._format).options(**self._options).mode("append").save()
+
+
+def check_format(spark: SparkSession, name: str) -> None:
+    """Refuse a format for which Spark has no data source."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import AnalysisException
+
+    settings = spark._jsparkSession.sessionState().conf()  # noqa: SLF001 - Python has no way to ask for a data source
+    try:
+        java_method(active_jvm(), DATA_SOURCE, "lookupDataSource")(name, settings)
+    except (AnalysisException, Py4JJavaError):
+        raise ValueError(
+            f"Spark has no data source for the format {name!r}: write another one, such as 'parquet', or start Spark "
+            f"with the package of the data source in spark.jars.packages"
+        ) from None
 
 
 class FunctionSink(Sink):

@@ -58,6 +58,7 @@ class StandingQuery:
         self.is_paused = False
         self._scheduler = options.scheduler
         self._is_resumed = False
+        self._is_removed = False
         self._remove = remove
 
     @property
@@ -73,26 +74,36 @@ class StandingQuery:
 
     def pause(self) -> None:
         """Stop serving the query. Rounds that end meanwhile are not computed, and their rows are not kept for it."""
+        self._refuse_if_removed()
         self.is_paused = True
 
     def resume(self) -> None:
         """Serve a query again that was paused or has failed, from the first round on of which no row has come yet."""
+        self._refuse_if_removed()
         self.is_paused = False
         self._is_resumed = True
 
     def remove(self) -> None:
         """Take the query out of its session. What it has delivered stays."""
+        self._refuse_if_removed()
+        self._is_removed = True
         self._remove(self)
 
     def change(
         self, *, rate_weight: float | None = None, memory_weight: float | None = None, partitions: int | None = None
     ) -> None:
         """Weigh output rate and memory differently, or cut charts into another number of parts."""
+        self._refuse_if_removed()
+        parts = self.partitions if partitions is None else checked_partitions(partitions)
         self.weights = Weights(
             self.weights.rate if rate_weight is None else rate_weight,
             self.weights.memory if memory_weight is None else memory_weight,
         )
-        self.partitions = self.partitions if partitions is None else checked_partitions(partitions)
+        self.partitions = parts
+
+    def _refuse_if_removed(self) -> None:
+        if self._is_removed:
+            raise RuntimeError(f"{self.name!r} was removed from its session: add it again with session.query(text)")
 
     # ------------------------------------------------------------------------------------------- for the engine
 

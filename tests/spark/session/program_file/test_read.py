@@ -142,3 +142,10 @@ def test_yaml_says_the_same_as_toml(tmp_path: Path) -> None:
     (tmp_path / "session.yml").write_text(yaml.safe_dump(tomllib.loads(GOOD)))
     toml, yml = (read_program_file(tmp_path / name) for name in ("session.toml", "session.yml"))
     assert replace(yml, text=toml.text).__dict__ == toml.__dict__
+
+
+def test_queries_do_not_write_to_one_folder(tmp_path: Path) -> None:
+    web, to = GOOD.index("[queries.web]"), 'to = { format = "json", path = "./out" }'
+    text = (GOOD + GOOD[web:].replace("web", "again")).replace('to = "memory"', to)
+    (problem,) = problems_of(tmp_path, text)
+    assert problem.endswith(":14: queries.again.to.path: queries.web writes to this folder already: write another one")

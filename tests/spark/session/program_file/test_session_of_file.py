@@ -38,6 +38,11 @@ def problems_of(spark: SparkSession, file: Path, written: str, instead: str) -> 
         ("checks_of_tests:is_odd", "nowhere:is_odd", ":5: predicates.is_odd: there is no module 'nowhere': install it"),
         ("checks_of_tests:is_odd", "checks_of_tests:is_od", ":5: predicates.is_odd: the module 'checks_of_tests' has"),
         ("checks_of_tests:is_odd", "checks_of_tests:no_predicate", ":5: predicates.is_odd: 3 is no predicate: write"),
+        (
+            '"json"',
+            '"nowhere"',
+            ":24: queries.odd.to: Spark has no data source for the format 'nowhere': write another",
+        ),
         ("SELECT src", "SELECT scr", ":14:16: queries.to_host_2.text: there is no column 'scr'"),
         ("is_odd(src)", "is_odd(scr)", ":21:14: queries.odd.text: there is no column 'scr'"),
         (

@@ -60,6 +60,7 @@ def read_program_file(path: Path) -> ProgramFile:
         if file.get(name) == {}:
             reader.checker.note((name,), "a session needs at least one: write its name with its fields")
     reader.check_names([("streams", name) for name in program.streams] + [("tables", name) for name in program.tables])
+    reader.check_folders(program.queries)
     reader.checker.finish()
     return program
 
@@ -133,6 +134,15 @@ class _Reader:
             if first.setdefault(name.lower(), field) != field:
                 other = field_name(first[name.lower()])
                 self.checker.note(field, f"{other} has this name already: streams and tables need names that differ")
+
+    def check_folders(self, queries: Mapping[str, QuerySection]) -> None:
+        """Each query writes files to a folder of its own."""
+        first: dict[str, str] = {}
+        for name, query in queries.items():
+            path = query.to.path
+            if path is not None and query.to.format in FILE_FORMATS and first.setdefault(path, name) != name:
+                message = f"{field_name(('queries', first[path]))} writes to this folder already: write another one"
+                self.checker.note(("queries", name, "to", "path"), message)
 
     def written_path(self, field: FieldPath, path: str) -> str:
         """A folder that will be written to: checks that it can be made."""

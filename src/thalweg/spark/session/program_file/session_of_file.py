@@ -47,8 +47,12 @@ def session_of_file(spark: SparkSession, file: ProgramFile) -> Session:
             session.predicate(name, named_object(predicate, file.text.folder))
     checker.finish()
     for name, query in file.queries.items():
-        with checker.collected(), _blamed(file.text, ("queries", name, "text")):
-            session.query(query.text, name=name, to=_sink(query.to), **query.options)
+        sink = _sink(query.to)
+        with checker.collected():
+            with _blamed(file.text, ("queries", name, "to")):
+                sink.check(spark)
+            with _blamed(file.text, ("queries", name, "text")):
+                session.query(query.text, name=name, to=sink, **query.options)
     checker.finish()
     return session
 
