@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -73,6 +74,16 @@ def test_rounds_are_counted_and_logged(kind: type[PlanScheduler], costs: PlanCos
     assert one.counts.hits == sum(record.is_hit for record in one.log)
     assert one.plan is not None
     assert one.plan.digest == digests[-1]
+
+
+@every_scheduler
+def test_plans_that_spark_runs_identically_count_as_one_in_a_session(kind: type[PlanScheduler]) -> None:
+    """Catalyst moves projections itself: a query of one stream has two candidates, and one plan."""
+    session = kind(replace(Q1, alike_is_same=True))
+    digests = run(session, rounds(Q1, 50))
+    assert session.counts.switches == 0
+    assert session.counts.fidelity == 1
+    assert digests == run(kind(Q1), rounds(Q1, 50))
 
 
 @every_scheduler

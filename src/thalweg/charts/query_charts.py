@@ -29,11 +29,16 @@ TIE = 1.0 + 1e-9  # costs that differ by less are equal but for rounding
 
 @dataclass(frozen=True)
 class PlanCosts:
-    """What a query's plans cost, and how to weigh it: pure functions of statistics."""
+    """What a query's plans cost, and how to weigh it: pure functions of statistics.
+
+    `alike_is_same` says that plans which Spark would run identically count as one, as in a session. The paper counts
+    both orders of σ and π.
+    """
 
     space: PlanSpace
     model: CostModel
     weights: Weights
+    alike_is_same: bool = False
 
     def of_leaves(self, alias: str, selectivity: Amount, rate: Amount) -> list[Amount]:
         """The cost of each sub-plan of an input; of the whole plan, if the query has no other input."""

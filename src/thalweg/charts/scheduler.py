@@ -3,7 +3,7 @@
 Counts as the paper does (om-plan-charts-2005, sections 4.5 and 5.1): a decision is one choice; a move is a round whose
 expected statistics lie in another region than those of the round before, in the charts as they are now; a switch is a
 round with another plan than the round before; a hit is a round whose plan is, by the cost model, the best in hindsight.
-The share of hits is the fidelity.
+The share of hits is the fidelity. In a session, plans that Spark runs identically are one plan.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class PlanScheduler(ABC):
         regions = self._regions(expected) if expected else None
         choice = self._choose(expected, regions)
         is_move = self._last_expected is not None and regions != before
-        is_switch = self._last is not None and choice != self._last
+        is_switch = self._last is not None and not self._is_same(choice, self._last)
         self._open = (choice, expected, is_move, is_switch)
         self._last, self._last_expected = choice, expected
         self.counts = ScheduleCounts(
@@ -111,7 +111,8 @@ class PlanScheduler(ABC):
         choice, expected, is_move, is_switch = self._open
         self._open = None
         renewed = self.estimates.observe(observed)
-        is_hit = self.costs.is_best(choice, self.estimates.completed(observed))
+        completed = self.estimates.completed(observed)
+        is_hit = self.costs.is_best(choice, completed) or self._is_same(choice, self.costs.best(completed))
         counts = self.counts
         self.counts = ScheduleCounts(
             counts.decisions, counts.rounds + 1, counts.moves, counts.switches, counts.hits + is_hit
@@ -190,6 +191,11 @@ class PlanScheduler(ABC):
         if choice not in self._plans:
             self._plans[choice] = self.costs.space.plan(choice)
         return self._plans[choice]
+
+    def _is_same(self, choice: PlanChoice, other: PlanChoice) -> bool:
+        if choice == other or not self.costs.alike_is_same:
+            return choice == other
+        return self._plan(choice).root.runs_alike == self._plan(other).root.runs_alike
 
     @property
     def _first(self) -> PlanChoice:

@@ -103,7 +103,7 @@ def test_a_sample_that_takes_too_long_is_cancelled(numbers: DataFrame, monkeypat
     system = numbers.sparkSession._jvm.System  # noqa: SLF001 - where the condition says that it has begun
 
     class LimitOnceBegun(threading.Event):
-        """The time limit ends when a row is at the condition: Spark does not interrupt a task that is about to start."""
+        """The limit ends when a row is at the condition: Spark interrupts no task that is about to start."""
 
         def wait(self, timeout: float | None = None) -> bool:
             if timeout == module.SAMPLE_SECONDS:

@@ -24,7 +24,7 @@ def scheduler_of(
 ) -> PlanScheduler:
     """A scheduler for the plans of a query."""
     model = CostModel(window=query.query.window.length / MICROSECONDS, tuple_rates=rates)
-    costs = PlanCosts(query.space, model, weights)
+    costs = PlanCosts(query.space, model, weights, alike_is_same=True)
     return ByChart(costs, parts=parts) if kind is ByChart else kind(costs)
 
 

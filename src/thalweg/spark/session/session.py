@@ -87,7 +87,7 @@ class Session:
         self.spark = spark
         self.checkpoint = os.path.abspath(os.path.expanduser(os.fspath(checkpoint)))  # noqa: PTH100, PTH111
         self._late_folder = None if late == COUNT else os.path.expanduser(os.fspath(late))  # noqa: PTH111
-        self._memory = None if memory is None else memory_cap(memory)
+        self.memory = None if memory is None else memory_cap(memory)
         self._streams: dict[str, SharedStream] = {}
         self._tables: dict[str, StaticTable] = {}
         self._predicates: dict[str, FunctionPredicate] = {}
@@ -219,7 +219,7 @@ class Session:
     def make_engine(self) -> SessionEngine:
         """What runs the micro-batches, from where the session stood last. `start` gives it to Spark's streaming."""
         engine = SessionEngine(
-            self.spark, self._catalog(), self.checkpoint, self._late_folder, self._memory, self._serve
+            self.spark, self._catalog(), self.checkpoint, self._late_folder, self.memory, self._serve
         )
         for query in self.queries:
             self._claim(query.compiled.token, query.sink)

@@ -54,6 +54,11 @@ def problems_of(folder: Path, text: str, name: str = "session.toml") -> list[str
         ('to = "memory"', 'to = { format = "json" }', ":11: queries.web.to: path is missing"),
         ('to = "memory"', 'to.path = "out"', ":11: queries.web.to: format is missing"),
         ('to = "memory"', 'to = { format = "json", path = "file" }', ":11: queries.web.to.path: file is a file"),
+        (
+            'checkpoint = "checkpoint"',
+            'checkpoint = "checkpoint"\nmemory = "much"',
+            """:2: memory: memory is a number of bytes such as "512MB" or 1000000, not 'much'""",
+        ),
         ('checkpoint = "checkpoint"', 'checkpoint = "file/c"', ":1: checkpoint: file is a file: write the path of a"),
         (
             'to = "memory"',

@@ -69,3 +69,8 @@ def test_spark_says_nothing_beside_the_problem(
 ) -> None:
     problems_of(spark, program, "SELECT src", "SELECT abs(ts)")
     assert capfd.readouterr().err == ""
+
+
+def test_the_session_has_the_memory_cap_of_its_file(spark: SparkSession, program: Path) -> None:
+    program.write_text(f'memory = "64MB"\n{program.read_text()}')
+    assert session_of_file(spark, read_program_file(program)).memory == 64 << 20

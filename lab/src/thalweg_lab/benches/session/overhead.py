@@ -66,7 +66,7 @@ def costs_of(text: str) -> PlanCosts:
     from thalweg.sql.query import Source
 
     query = parse_query(text, [Source(name, COLUMNS) for name in STREAMS])
-    return PlanCosts(plan_space(query), CostModel(query.window.length / SECOND), Weights())
+    return PlanCosts(plan_space(query), CostModel(query.window.length / SECOND), Weights(), alike_is_same=True)
 
 
 def wandering(costs: PlanCosts, rounds: int, seed: int) -> list[RoundStatistics]:

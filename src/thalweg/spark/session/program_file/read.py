@@ -14,6 +14,7 @@ from thalweg.charts.chart import PARTS
 from thalweg.registry import find, hint
 from thalweg.spark.joins.join import COUNT
 from thalweg.spark.joins.text import microseconds
+from thalweg.spark.session.memory import memory_cap
 from thalweg.spark.session.program_file.fields import Checker
 from thalweg.spark.session.program_file.positions import FieldPath, field_name
 from thalweg.spark.session.program_file.program_text import read_program_text
@@ -49,6 +50,7 @@ def read_program_file(path: Path) -> ProgramFile:
         text=text,
         checkpoint=reader.written_path(("checkpoint",), file.get("checkpoint", "")),
         late=reader.written_path(("late",), file["late"]) if "late" in file else COUNT,
+        memory=reader.memory(file["memory"]) if "memory" in file else None,
         spark=reader.spark(file.get("spark", {})),
         streams=reader.streams(file.get("streams", {})),
         tables=reader.tables(file.get("tables", {})),
@@ -143,6 +145,14 @@ class _Reader:
             if path is not None and query.to.format in FILE_FORMATS and first.setdefault(path, name) != name:
                 message = f"{field_name(('queries', first[path]))} writes to this folder already: write another one"
                 self.checker.note(("queries", name, "to", "path"), message)
+
+    def memory(self, memory: str) -> int | None:
+        """The bytes of a memory cap."""
+        try:
+            return memory_cap(memory)
+        except ValueError as error:
+            self.checker.note(("memory",), str(error))
+            return None
 
     def written_path(self, field: FieldPath, path: str) -> str:
         """A folder that will be written to: checks that it can be made."""

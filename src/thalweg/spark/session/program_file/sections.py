@@ -36,6 +36,7 @@ FILE_FIELDS = (
     Field("tables", TABLE, {"hosts": {"format": "csv", "path": "hosts.csv"}}),
     Field("predicates", TABLE_OF_TEXTS, {"is_scan": "checks:is_scan"}),
     Field("late", TEXT, "late"),
+    Field("memory", TEXT, "512MB"),
     Field("spark", TABLE, {"master": "local[2]"}),
     Field("trigger", TABLE, {"processing_time": "10 seconds"}),
 )
@@ -125,6 +126,7 @@ class ProgramFile:
     text: ProgramText
     checkpoint: str
     late: str
+    memory: int | None  # bytes
     spark: SparkSection
     streams: Mapping[str, StreamSection]
     tables: Mapping[str, SourceSection]

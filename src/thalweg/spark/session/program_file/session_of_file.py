@@ -34,7 +34,7 @@ def session_of_file(spark: SparkSession, file: ProgramFile) -> Session:
 
     Queries are analysed only if all streams, tables and predicates are as they should be.
     """
-    session = Session(spark, checkpoint=file.checkpoint, late=file.late)
+    session = Session(spark, checkpoint=file.checkpoint, late=file.late, memory=file.memory)
     checker = Checker(file.text)
     for name, stream in file.streams.items():
         with checker.collected():
