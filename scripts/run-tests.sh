@@ -1,8 +1,9 @@
 #!/bin/sh
 # run-tests.sh PYTHON MARKS [ARGUMENT...]: the tests that an expression of pytest's marks selects, in two processes at a
 # time, which keep two cores busy and take about as long as each other: one runs the tests on Spark but those of joins, and
-# those of the cells and orders of joins; the other runs those of joins and the other tests without Spark. Which process
-# runs a test, and after which others, never changes. The output of the second comes when the first is done. Arguments go to both processes of pytest. Fails if one of them fails, or if neither found a test.
+# those of the cells and orders of joins, and need not look for doctests; the other runs those of joins and the other tests
+# without Spark. Which process runs a test, and after which others, never changes. The output of the second comes when the
+# first is done. Arguments go to both processes of pytest. Fails if one of them fails, or if neither found a test.
 set -u
 
 python=$1
@@ -15,7 +16,7 @@ trap 'kill "$second" 2>/dev/null; rm -f "$log"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-"$python" -m pytest -m "(spark and not joins or mjoin) and $marks" "$@"
+"$python" -m pytest -m "(spark and not joins or mjoin) and $marks" --ignore=src --ignore=lab/src "$@"
 first_status=$?
 wait "$second"
 second_status=$?

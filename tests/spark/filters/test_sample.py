@@ -18,6 +18,7 @@ from thalweg.spark.filters.catalyst import Facts
 from thalweg.spark.filters.conditions import SparkCondition
 from thalweg.spark.filters.forms import UNTRIED_SECONDS
 from thalweg.spark.filters.sample import costly_step, costly_step_in, estimated_size, take_sample
+from thalweg.spark.jvm import java_class
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -100,7 +101,7 @@ def test_steps_are_read_from_the_text_of_a_plan() -> None:
 @pytest.mark.usefixtures("large_inputs")
 def test_a_sample_that_takes_too_long_is_cancelled(numbers: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     begun = f"thalweg.test.{uuid.uuid4().hex}"
-    system = numbers.sparkSession._jvm.System  # noqa: SLF001 - where the condition says that it has begun
+    system: Any = java_class(numbers.sparkSession._jvm, "java.lang.System")  # noqa: SLF001 - there it says so
 
     class LimitOnceBegun(threading.Event):
         """The limit ends when a row is at the condition: Spark interrupts no task that is about to start."""
