@@ -135,4 +135,4 @@ def test_charts_of_a_query_that_runs_are_drawn(spark: SparkSession, tmp_path: Pa
     chart.save(tmp_path / "chart.svg")
     (described,) = driver.session.explain().to_dict()["sessions"][0]["queries"][0]["charts"]
     assert described["here"] == list(chart.here)
-    assert "the only plan: Spark runs some of 2 candidates identically:" in str(driver.session.explain())
+    assert "the only plan: Spark runs all 2 candidates identically:" in str(driver.session.explain())

@@ -190,8 +190,11 @@ def session_text(about: dict[str, Any]) -> str:
 
 def _of_plans(plans: int, candidates: int) -> str:
     """How many plans a query has; candidates that Spark runs identically count as one plan."""
-    number = "the only plan" if plans == 1 else f"one of {plans} plans"
-    return number if plans == candidates else f"{number}: Spark runs some of {candidates} candidates identically"
+    if plans == candidates:
+        return "the only plan" if plans == 1 else f"one of {plans} plans"
+    if plans == 1:
+        return f"the only plan: Spark runs all {candidates} candidates identically"
+    return f"one of {plans} plans: Spark runs some of {candidates} candidates identically"
 
 
 def _status(failed: str | None, *, is_paused: bool, is_known: bool) -> str:
