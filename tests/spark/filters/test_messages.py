@@ -40,6 +40,8 @@ def cycle() -> list[Any]:
 
 
 CASES: tuple[tuple[Callable[[Any], object], type[Exception], str], ...] = (
+    (tw.enable, TypeError, r"tw\.enable takes a Spark session, tw\.enable\(spark\), not DataFrame"),
+    (tw.disable, TypeError, r"tw\.disable takes a Spark session"),
     (lambda df: tw.where(df, lambda *a: a), TypeError, r"does not say which values it takes: write tw\.predicate\("),
     (lambda df: tw.where(df.drop("a"), udf_object()), ValueError, r"no column 'a', .*: write <lambda>\('column'\)"),
     (lambda _: tw.predicate(udf_object(), on="a"), TypeError, r"write the_udf\('column'\), which tw\.where takes"),
@@ -53,6 +55,7 @@ CASES: tuple[tuple[Callable[[Any], object], type[Exception], str], ...] = (
     (lambda _: tw.any_of([rare, "a > 1"]), TypeError, r"one after the other: tw\.any_of\(a, b\)"),
     (lambda df: tw.where(df, [rare, "a > 1"]), TypeError, r"not in a list: tw\.where\(df, \*list\)"),
     (lambda _: tw.expr("a > 1", pined=True), TypeError, "no option 'pined' of a predicate; did you mean 'pinned'"),
+    (lambda df: df.a | rare, TypeError, r"as in predicate & column or predicate \| column$"),
     (lambda df: df.a & rare, TypeError, "is no Column: write it to the left of the Column, as in predicate & column"),
     (lambda df: tw.where(df, bool(rare)), TypeError, "a predicate, neither true nor false"),
     (

@@ -39,6 +39,7 @@ def enable(spark: SparkSession) -> None:
     """
     from pyspark.sql.session import SparkSession as ClassicSession
 
+    _check_session(spark, "tw.enable")
     is_classic = hasattr(spark, "_jsparkSession")
     frame = import_module(f"pyspark.sql.{'classic' if is_classic else 'connect'}.dataframe").DataFrame
     with _lock:
@@ -57,11 +58,17 @@ def disable(spark: SparkSession) -> None:
     --------
     >>> disable(spark)  # doctest: +SKIP
     """
+    _check_session(spark, "tw.disable")
     with _lock:
         _sessions.discard(spark)
         while not _sessions and _replaced:
             kind, name, method = _replaced.pop()
             setattr(kind, name, method)
+
+
+def _check_session(spark: object, entry: str) -> None:
+    if not hasattr(type(spark), "readStream"):
+        raise TypeError(f"{entry} takes a Spark session, {entry}(spark), not {spark!r}")
 
 
 def _replace(kind: type, name: str, wrap: Callable[[Any], Any]) -> None:

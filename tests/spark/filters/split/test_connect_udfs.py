@@ -26,8 +26,8 @@ class Frame:
         self._plan = self.sparkSession = self.conf = self.catalog = self
         self._plan_id = 7
 
-    def get(self, _setting: str, default: str) -> str:
-        return default
+    def get(self, _setting: str) -> str:
+        return "false"
 
     def getFunction(self, name: str) -> Any:  # noqa: ANN401, N802 - as Spark's catalog has it
         own = "org.apache.spark.sql.catalyst.expressions.Other"

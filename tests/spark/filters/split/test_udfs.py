@@ -241,6 +241,18 @@ def test_errors_are_for_rows_that_nothing_else_rejects(frame: DataFrame) -> None
     assert ids(tw.where(frame, inverse("a"), on_error="drop")) == ids(frame.where("a > 0"))
 
 
+def test_values_that_do_not_fit_are_errors_as_in_spark(frame: DataFrame) -> None:
+    f = spark_functions()
+    for too_large in (
+        f.udf(lambda x: 300 if x == 7 else x, "tinyint", useArrow=True)("id"),
+        f.pandas_udf(lambda x: x.where(x != 7, 300), "tinyint")("id"),
+    ):
+        with pytest.raises(Exception, match=r"not in range|too large"):
+            frame.where(too_large >= 3).count()
+        with pytest.raises(Exception, match=r"(not in range|too large).* on the row \{'id': 7\}"):
+            tw.where(frame, too_large >= 3).count()
+
+
 def test_a_udf_that_is_not_deterministic_keeps_its_place(frame: DataFrame) -> None:
     f = spark_functions()
 

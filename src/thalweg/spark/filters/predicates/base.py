@@ -165,8 +165,8 @@ class Predicate:
     def _get_object_id(self) -> Never:
         """In a classic session it asks for this."""
         raise TypeError(
-            f"predicate {self.name!r} is no Column: write it to the left of the Column, as in predicate & column, or "
-            f"give tw.where both, tw.where(df, column, predicate)"
+            f"predicate {self.name!r} is no Column: write it to the left of the Column, as in predicate & column or "
+            f"predicate | column"
         )
 
 
@@ -221,7 +221,7 @@ class Analysis:
 def as_predicate(written: Any) -> Predicate:  # noqa: ANN401 - as in `where`
     """A predicate from an argument of `tw.where`: a predicate, a Column, text in Spark SQL, a function or a UDF."""
     from thalweg.spark.filters.predicates.expression import expr
-    from thalweg.spark.filters.predicates.function import parameter_names, predicate, takes_of
+    from thalweg.spark.filters.predicates.function import parameter_names, predicate_of
 
     if isinstance(written, Predicate):
         return written
@@ -231,12 +231,7 @@ def as_predicate(written: Any) -> Predicate:  # noqa: ANN401 - as in `where`
     if is_udf(written):  # of the columns that its parameters name
         return as_predicate(written(*parameter_names(written.func, f"{name}('column')")))
     if callable(written) and hasattr(written, "__code__"):
-        if takes_of(written) is None:
-            raise TypeError(
-                f"{name} does not say which values it takes: write tw.predicate({name}, takes='rows') if it tests a "
-                f"row at a time, or takes='arrow', 'numpy' or 'pandas' if it tests many rows at once"
-            )
-        return predicate(written)
+        return predicate_of(written)
     if isinstance(written, list | tuple):
         raise TypeError(f"write predicates one after the other, not in a {type(written).__name__}: tw.where(df, *list)")
     raise TypeError(

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 from thalweg.spark.filters.forms import PythonForm
-from thalweg.spark.filters.predicates.base import Analysis, Predicate, as_predicate, checked_options, inherited
-from thalweg.spark.filters.predicates.function import FunctionPredicate, check_pickles, code_digest, predicate, takes_of
+from thalweg.spark.filters.predicates.base import Analysis, Predicate, as_predicate, checked_options, inherited, is_udf
+from thalweg.spark.filters.predicates.function import FunctionPredicate, check_pickles, code_digest, predicate_of
 from thalweg.spark.filters.worker.cascade.judge import CascadeJudge, Score, WaitingCascadeJudge
 from thalweg.spark.filters.worker.cascade.proxy import Proxy
 from thalweg.spark.filters.worker.cascade.thresholds import Promise, Thresholds
@@ -132,15 +132,17 @@ def _decision(
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not math.isnan(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
 
 
 def _score(written: Callable[..., Any]) -> FunctionPredicate:
     """The score with its columns."""
     if isinstance(written, FunctionPredicate):
         scored = written
+    elif is_udf(written):
+        raise TypeError("the score of tw.cascade is a plain function: pass the function of the UDF, the_udf.func")
     elif callable(written):
-        scored = predicate(written, takes=takes_of(written) or "arrow")
+        scored = predicate_of(written)
     else:
         raise TypeError(f"tw.cascade takes a function that scores rows first, not {written!r}")
     if scored.takes == "async":

@@ -275,10 +275,23 @@ def predicate(
     )
 
 
+def predicate_of(function: Callable[..., Any]) -> FunctionPredicate:
+    """The predicate of a plain function, whose annotations have to say which values it takes."""
+    if takes_of(function) is None:
+        name = getattr(function, "__name__", type(function).__name__)
+        raise TypeError(
+            f"{name} does not say which values it takes: write tw.predicate({name}, takes='rows') if it takes a row at "
+            f"a time, or takes='arrow', 'numpy' or 'pandas' if it takes many rows at once"
+        )
+    return predicate(function)
+
+
 def _waiting(function: Callable[..., Any], takes: Takes, options: dict[str, Any]) -> Waiting | None:
     """How a coroutine function is asked; None for another function."""
     name = getattr(function, "__name__", function)
-    if inspect.iscoroutinefunction(function) is not (takes == "async"):
+    if inspect.isasyncgenfunction(function):
+        raise TypeError(f"{name} yields values: a predicate that waits returns its answer, return instead of yield")
+    if _is_coroutine_function(function) is not (takes == "async"):
         raise TypeError(
             f"{name} is {'no' if takes == 'async' else 'a'} coroutine function: takes='async' and async def go together"
         )
@@ -289,6 +302,12 @@ def _waiting(function: Callable[..., Any], takes: Takes, options: dict[str, Any]
     if "cache" in options:
         options["cache"] = cache_spec(options["cache"])
     return Waiting(**options)
+
+
+def _is_coroutine_function(function: Callable[..., Any]) -> bool:
+    """Whether a function is a coroutine function, or an object that is called as such."""
+    call = getattr(function, "__call__", None)  # noqa: B004 - what it does is asked, not whether it is there
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
 
 def code_digest(function: Callable[..., Any]) -> str:
@@ -333,7 +352,7 @@ def parameter_names(function: Callable[..., Any], instead: str) -> tuple[str, ..
 
 def takes_of(function: Callable[..., Any]) -> Takes | None:
     """The kind of values that a function takes, by its first annotation; None if that does not tell."""
-    if inspect.iscoroutinefunction(function):
+    if _is_coroutine_function(function):
         return "async"
     annotations = [str(each) for name, each in getattr(function, "__annotations__", {}).items() if name != "return"]
     first = annotations[0] if annotations else ""

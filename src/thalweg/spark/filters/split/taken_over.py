@@ -104,7 +104,12 @@ class FoundUdf:
 
 def _is_set(spark: SparkSession, setting: str) -> bool:
     """Whether a setting of a session is true; a version of Spark that does not know it has it false."""
-    return spark.conf.get(setting, "false") == "true"
+    from pyspark.errors import PySparkException
+
+    try:
+        return spark.conf.get(setting) == "true"  # asked with a default, Spark would answer that and not its own
+    except PySparkException:
+        return False
 
 
 def _is_plain(kind: Any) -> bool:  # noqa: ANN401 - a type as JSON has it

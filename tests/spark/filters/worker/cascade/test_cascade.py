@@ -137,6 +137,11 @@ def test_wrong_cascades() -> None:
         tw.cascade(score, "a > 1", accept=0.9, reject=math.nan)
     with pytest.raises(ValueError, match="recall= is a share"):
         tw.cascade(score, "a > 1", precision=0.9, recall=wrong)
+    with pytest.raises(ValueError, match="accept= is a score"):
+        tw.cascade(score, "a > 1", accept=True, reject=False)
+    # Arrow's division of integers would round all scores to 0.
+    with pytest.raises(TypeError, match=r"does not say which values it takes: write tw\.predicate\("):
+        tw.cascade(lambda a: a / 2, "a > 1", accept=0.9, reject=0.1)
     assert tw.cascade(score, "a > 1", accept=math.inf, reject=-1).thresholds == Thresholds(math.inf, -1)
 
 
@@ -146,3 +151,8 @@ def test_on_spark(spark: SparkSession) -> None:
 
     kept = tw.where(spark.range(100), tw.cascade(score, "id % 2 = 0", accept=0.9, reject=0.1), "id > 5")
     assert sorted(row["id"] for row in kept.collect()) == [*range(10, 90, 2), *range(90, 100)]
+
+    from pyspark.sql.functions import udf
+
+    with pytest.raises(TypeError, match=r"pass the function of the UDF, the_udf\.func"):
+        tw.cascade(udf(lambda a: a / 2, "double"), "a > 1", accept=0.9, reject=0.1)

@@ -57,7 +57,19 @@ def test_predicates_do_not_mix_in_a_file(tmp_path: Path) -> None:
 def test_wrong_caches() -> None:
     with pytest.raises(ValueError, match="on a disk that all workers share"):
         tw.cache(file="s3://bucket/answers")
+    for wrong in ("", 3):
+        with pytest.raises(ValueError, match="file= is the path of a file"):
+            tw.cache(file=wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="1 or more"):
         tw.cache(size=0)
     with pytest.raises(ValueError, match="above 0"):
         tw.cache(age=0)
+    with pytest.raises(ValueError, match="age= is a number of seconds above 0, not 'day'"):
+        tw.cache(age="day")  # type: ignore[arg-type]
+
+
+def test_a_file_that_is_no_cache_says_what_to_pass(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("no cache " * 1000)
+    for file in (tmp_path / "notes.txt", tmp_path / "missing" / "answers.db"):
+        with pytest.raises(ValueError, match=r"cannot be used \(.*\): pass a file= that tw.cache has made, or a new"):
+            FileCache(tw.cache(file=file), "is_even")

@@ -4,6 +4,8 @@ import asyncio
 import re
 import tempfile
 from collections import Counter
+from collections.abc import AsyncIterator
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +57,11 @@ def judge_of(function: Any, **options: Any) -> WaitingJudge:  # noqa: ANN401
     return WaitingJudge("even", function, Waiting(**options), [0], folder=tempfile.mkdtemp(), signature="even")
 
 
-@pytest.mark.parametrize("raised", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
+class Panic(BaseException):
+    """As Rust's extensions raise it."""
+
+
+@pytest.mark.parametrize("raised", [SystemExit, KeyboardInterrupt, asyncio.CancelledError, Panic])
 @pytest.mark.parametrize("timeout", [None, 5.0])
 def test_a_function_that_stops_its_program_fails_its_own_row_alone(
     raised: type[BaseException], timeout: float | None
@@ -225,6 +231,27 @@ def test_wrong_options() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             tw.predicate(waits, **options)
+
+
+def test_an_object_that_is_called_as_a_coroutine_function_waits() -> None:
+    class Client:
+        async def __call__(self, a: int) -> bool:
+            return a > 0
+
+    assert tw.predicate(Client()).takes == "async"
+
+    async def yields(a: int) -> AsyncIterator[bool]:
+        yield a > 0
+
+    with pytest.raises(TypeError, match=r"yields values: .* return instead of yield"):
+        tw.predicate(yields)
+
+
+@pytest.mark.parametrize("wrong", ["5", None, -1, float("nan")])
+def test_a_cost_is_a_number(wrong: Any) -> None:  # noqa: ANN401
+    assert tw.judged(keep=True, cost=Decimal("0.5")).cost == 0.5  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="cost= is a number, 0 or more"):
+        tw.judged(keep=True, cost=wrong)
 
 
 def test_on_spark(spark: SparkSession) -> None:

@@ -173,12 +173,12 @@ async def _called(function: Function, row: tuple[Any, ...]) -> Any:  # noqa: ANN
     """The function's answer. Exceptions that would stop the event loop, or cancel all calls, fail this call alone."""
     try:
         return await function(*row)
-    except asyncio.CancelledError as error:
+    except (Exception, GeneratorExit):
+        raise
+    except BaseException as error:
         task = asyncio.current_task()
-        if task is not None and task.cancelling():  # by the timeout, or as nobody waits for the answer any more
-            raise
-        raise FunctionStoppedError(describe(error)) from error
-    except (SystemExit, KeyboardInterrupt) as error:
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise  # by the timeout, or as nobody waits for the answer any more
         raise FunctionStoppedError(describe(error)) from error
 
 

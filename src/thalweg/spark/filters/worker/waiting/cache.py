@@ -52,11 +52,15 @@ def cache(
     >>> cache(size=1000, age=3600)
     CacheSpec(file=None, size=1000, age=3600)
     """
-    if file is not None and "://" in os.fspath(file):
+    if file is not None and (
+        not isinstance(file, str | os.PathLike)  # type: ignore[redundant-expr]  # users' programs have other types
+        or not str(file)
+        or "://" in str(file)
+    ):
         raise ValueError(f"file= is the path of a file on a disk that all workers share, not {file!r}")
     if size is not None and (type(size) is not int or size < 1):
         raise ValueError(f"size= is a number of answers, 1 or more, not {size!r}")
-    if age is not None and not age > 0:
+    if age is not None and not (type(age) in {int, float} and age > 0):
         raise ValueError(f"age= is a number of seconds above 0, not {age!r}")
     usual = IN_A_WORKER if file is None else IN_A_FILE
     return CacheSpec(None if file is None else os.path.abspath(file), size or usual, age)  # noqa: PTH100 - a text
@@ -114,6 +118,15 @@ class FileCache:
         self._predicate = predicate  # its signature: a file may hold the answers of many predicates
         self._clock = clock
         self._untrimmed = 0  # answers that were put since the file was last trimmed
+        try:
+            self._create()
+        except sqlite3.Error as error:
+            raise ValueError(
+                f"the cache {self._file} cannot be used ({error}): pass a file= that tw.cache has made, or a new file "
+                f"in a folder in which workers may write"
+            ) from None
+
+    def _create(self) -> None:
         with closing(self._connect()) as file, file:
             file.execute("PRAGMA journal_mode = WAL")
             file.execute(

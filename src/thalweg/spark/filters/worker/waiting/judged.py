@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import NamedTuple
 
 
@@ -26,6 +28,6 @@ def judged(
     >>> judged(True, cost=120)
     Judged(keep=True, cost=120.0)
     """
-    if not 0 <= cost < math.inf:
+    if not isinstance(cost, numbers.Real | Decimal) or not 0 <= cost < math.inf:
         raise ValueError(f"cost= is a number, 0 or more, such as cost=120, not {cost!r}")
     return Judged(keep, float(cost))
