@@ -7,11 +7,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock, patch
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
+
+from thalweg.mjoin.pack import unpack
+from thalweg.spark.joins.messages import Message
+from thalweg.spark.joins.spec import JoinSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -124,3 +129,50 @@ def sql(batches: Batches, text: str) -> list[tuple[Any, ...]]:
         for name, tables in batches.items():
             connection.register(name, pa.concat_tables(tables))
         return connection.execute(text).fetchall()
+
+
+class FakeState:
+    """The state of a cell, which can be copied, so that a micro-batch can be repeated."""
+
+    def __init__(self, value: tuple[Any, ...] | None = None, segments: dict[Any, Any] | None = None) -> None:
+        self.value, self.segments = value, dict(segments or {})
+
+    def handle(self) -> Mock:
+        handle = Mock()
+        value, segments = handle.getValueState.return_value, handle.getMapState.return_value
+        value.get.side_effect = lambda: self.value
+        value.update.side_effect = lambda new: setattr(self, "value", new)
+        segments.exists.side_effect = lambda: bool(self.segments)
+        segments.getValue.side_effect = self.segments.get
+        segments.updateValue.side_effect = self.segments.__setitem__
+        segments.removeKey.side_effect = self.segments.pop
+        return handle
+
+    def copy(self) -> FakeState:
+        return FakeState(self.value, self.segments)
+
+
+def step_cell(
+    spec: JoinSpec, state: FakeState, batch: int, messages: Sequence[Message], watermark: int = 0
+) -> list[dict[str, Any]]:
+    """The results of a micro-batch of the operator, without Spark; the watermark is in milliseconds."""
+    import pandas as pd
+
+    from thalweg.spark.joins import operator
+
+    timers = Mock()
+    timers.getCurrentWatermarkInMs.return_value = watermark
+    timers.getCurrentProcessingTimeInMs.return_value = 0
+    columns = ([str(each.kind) for each in messages], [each.input for each in messages], [m.payload for m in messages])
+    rows = pd.DataFrame(dict(zip(("kind", "input", "payload"), columns, strict=True)))
+    properties = {"streaming.sql.batchId": str(batch), "sql.streaming.queryId": "query"}
+    with patch.object(operator, "task_property", lambda name: properties.get(name, "")):
+        processor = operator.JoinProcessor(spec)
+        processor.init(state.handle())
+        results = [
+            unpack(payload)
+            for frame in processor.handleInputRows((spec.layout.labels[0],), iter([rows]), timers)
+            for payload in frame["payload"]
+        ]
+        processor.close()
+    return [row for part in results for row in part.to_pylist()]

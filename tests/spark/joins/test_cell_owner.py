@@ -13,9 +13,9 @@ from types import TracebackType
 import pyarrow as pa
 import pytest
 
-from thalweg.mjoin import Cell, Input, JoinQuery, TimeWindow
+from thalweg.mjoin import Cell, Input, JoinQuery, Statistics, Step, TimeWindow
 from thalweg.spark.joins import cell_owner as module
-from thalweg.spark.joins.cell_owner import CellId, CellOwner, OwnedCell, RemoteCell
+from thalweg.spark.joins.cell_owner import CellId, CellOwner, OwnedCell, OwnerEndedError, RemoteCell
 from thalweg.spark.joins.state import StoredSegment
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes find each other on Linux only")
@@ -195,10 +195,32 @@ def test_who_is_asked_may_vanish(*, reads_rows: bool) -> None:
     if not reads_rows:
         ending.join()
     remote = RemoteCell(here)
-    with pytest.raises(ConnectionError, match="try again"):
+    with pytest.raises(OwnerEndedError):
         step(remote, {"B": rows(20)})
     ending.join()
     remote.finish("v2", {})  # no process hears it
+
+
+@pytest.mark.parametrize(("most_held", "given"), [(1 << 20, 0), (0, 1)])
+def test_parts_come_when_all_are_there_unless_they_are_large(
+    most_held: int, given: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_HELD", most_held)
+    here, there = Pipe()
+
+    def give_a_part_and_end() -> None:
+        there.recv()
+        there.send(Step(rows(20), {}, {}, (), Statistics()))
+        there.close()
+
+    ending = threading.Thread(target=give_a_part_and_end)
+    ending.start()
+    parts = list[Step]()
+    with pytest.raises(ConnectionError) as refused:
+        parts.extend(RemoteCell(here).parts({}, 0))
+    ending.join()
+    assert (refused.type is OwnerEndedError) == (given == 0)
+    assert len(parts) == given
 
 
 @pytest.mark.parametrize("owner", ["", "thalweg-absent 00"])

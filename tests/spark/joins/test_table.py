@@ -11,11 +11,11 @@ from unittest.mock import Mock, patch
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-from tests.spark.joins.harness import Batches, answer, made, run, stream, write
+from tests.spark.joins.harness import Batches, FakeState, answer, made, run, step_cell, stream, write
 
 import thalweg as tw
 from thalweg.mjoin import Input, JoinQuery, TimeWindow
-from thalweg.mjoin.pack import pack, unpack
+from thalweg.mjoin.pack import pack
 from thalweg.mjoin.shares import Shares
 from thalweg.sealed import SavedStateError
 from thalweg.spark.folder import StateFolder
@@ -222,48 +222,9 @@ STREAM = pa.schema([("k", pa.int64()), ("t", pa.int64())])
 TABLE = pa.schema([("k", pa.int64()), ("v", pa.int64())])
 
 
-class FakeState:
-    """The state of a cell, which can be copied, so that a micro-batch can be repeated."""
-
-    def __init__(self, value: tuple[Any, ...] | None = None, segments: dict[Any, Any] | None = None) -> None:
-        self.value, self.segments = value, dict(segments or {})
-
-    def handle(self) -> Mock:
-        handle = Mock()
-        value, segments = handle.getValueState.return_value, handle.getMapState.return_value
-        value.get.side_effect = lambda: self.value
-        value.update.side_effect = lambda new: setattr(self, "value", new)
-        segments.exists.side_effect = lambda: bool(self.segments)
-        segments.getValue.side_effect = self.segments.get
-        segments.updateValue.side_effect = self.segments.__setitem__
-        segments.removeKey.side_effect = self.segments.pop
-        return handle
-
-    def copy(self) -> FakeState:
-        return FakeState(self.value, self.segments)
-
-
 def given_by_cell(spec: JoinSpec, state: FakeState, batch: int, messages: list[Message]) -> list[tuple[int, int]]:
     """The results of a micro-batch."""
-    import pandas as pd
-
-    from thalweg.spark.joins import operator
-
-    timers = Mock()
-    timers.getCurrentWatermarkInMs.return_value = timers.getCurrentProcessingTimeInMs.return_value = 0
-    columns = ([str(each.kind) for each in messages], [each.input for each in messages], [m.payload for m in messages])
-    rows = pd.DataFrame(dict(zip(("kind", "input", "payload"), columns, strict=True)))
-    properties = {"streaming.sql.batchId": str(batch), "sql.streaming.queryId": "query"}
-    with patch.object(operator, "task_property", lambda name: properties.get(name, "")):
-        processor = operator.JoinProcessor(spec)
-        processor.init(state.handle())
-        results = [
-            unpack(payload)
-            for frame in processor.handleInputRows((spec.layout.labels[0],), iter([rows]), timers)
-            for payload in frame["payload"]
-        ]
-        processor.close()
-    return sorted((row["a"], row["v"]) for part in results for row in part.to_pylist())
+    return sorted((row["a"], row["v"]) for row in step_cell(spec, state, batch, messages))
 
 
 def rows_of(*keys_and_times: tuple[int, int]) -> Message:

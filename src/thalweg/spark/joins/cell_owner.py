@@ -39,6 +39,7 @@ ANSWER_SECONDS = 5.0  # that a process waits for an answer, as the owner may be 
 IDLE_SECONDS = 20.0  # without a task for so long, a process begins no step: Spark ends idle processes after a minute
 FEWER = 2  # cells that make a process take a cell over from its owner
 WAITING = 64  # processes that may wait for an answer
+MOST_HELD = 64 << 20  # bytes of results that wait for the end of a step
 CREDENTIALS = struct.Struct("iII")  # of the process at the other end of a socket: its number, user and group
 
 
@@ -104,6 +105,10 @@ class StepDone:
 # ---------------------------------------------------------------------------------------------------------- cells
 
 
+class OwnerEndedError(ConnectionError):
+    """The process that owned a cell has ended before it gave any part of a step: the rows can be taken in again."""
+
+
 class RemoteCell:
     """A cell that another process owns, for one step."""
 
@@ -118,11 +123,24 @@ class RemoteCell:
         watermark: int | None,
         tables: Mapping[str, pa.RecordBatch] | None = None,
     ) -> Iterator[Step]:
-        """Take in new rows, as `Cell.parts` does."""
-        with _owner_may_have_ended():
+        """Take in new rows, as `Cell.parts` does. Parts come when all are there, so that the step can be done again.
+
+        If their results are large, they come before that; then the task fails if the owner ends.
+        """
+        held, size = list[Step](), 0
+        try:
             self._connection.send(NewRows(arrivals, watermark, tables or {}))
-        while isinstance(answer := self._receive(), Step):
-            yield answer
+            while isinstance(answer := self._receive(), Step):
+                held.append(answer)
+                size += answer.results.nbytes
+                if size > MOST_HELD:
+                    yield from held
+                    held.clear()
+        except (EOFError, OSError):  # a closed connection
+            if size > MOST_HELD:
+                raise ConnectionError("the worker process that owned a cell of the join has ended; try again") from None
+            raise OwnerEndedError from None
+        yield from held
         self._knowledge, self.switches = answer.knowledge, answer.switches
 
     def knowledge(self) -> dict[str, Any]:
@@ -136,20 +154,10 @@ class RemoteCell:
             self._connection.close()
 
     def _receive(self) -> Step | RowsTaken:
-        with _owner_may_have_ended():
-            answer: Step | RowsTaken | StepFailed = self._connection.recv()
+        answer: Step | RowsTaken | StepFailed = self._connection.recv()
         if isinstance(answer, StepFailed):
             raise answer.error
         return answer
-
-
-@contextmanager
-def _owner_may_have_ended() -> Iterator[None]:
-    """A closed connection means that the owner has ended."""
-    try:
-        yield
-    except (EOFError, OSError):
-        raise ConnectionError("the worker process that owned a cell of the join has ended; try again") from None
 
 
 @dataclass

@@ -30,7 +30,7 @@ from thalweg.mjoin.pack import pack
 from thalweg.mjoin.segments import NEW_CHECKPOINT
 from thalweg.sealed import SavedStateError
 from thalweg.spark.joins.arrivals import Arrivals
-from thalweg.spark.joins.cell_owner import CELL_OWNER, CellId, OwnedCell
+from thalweg.spark.joins.cell_owner import CELL_OWNER, CellId, OwnedCell, OwnerEndedError
 from thalweg.spark.joins.garbage import exclude_modules
 from thalweg.spark.joins.idle import StreamTime
 from thalweg.spark.joins.ledger import keep_ledger
@@ -60,6 +60,9 @@ class StepProgress:
     taken: Counter[str] = field(default_factory=Counter)  # new rows by input
     late: list[dict[str, pa.RecordBatch]] = field(default_factory=list)  # rows to keep
     statistics: Statistics = field(default_factory=Statistics)  # of the last part
+    watermark: int = 0  # of the rows that were taken in last; as in the state, 0 as long as there is none
+    left: Mapping[str, int] | None = field(default_factory=dict)  # the latest times of rows that have left, if known
+    knowledge: Mapping[str, Any] = field(default_factory=dict)  # of the cell by then
 
     def count(self, counts: Mapping[str, Any]) -> None:
         """Add to the counts."""
@@ -147,6 +150,8 @@ class JoinProcessor(StatefulProcessor):
         cell_number = self.spec.layout.cell_of[label]
         cell_id = CellId(self.spec.plan.key, task_property("sql.streaming.queryId"), label)
         before = self._read_cell_state()
+        if before:
+            progress.watermark, progress.left, progress.knowledge = before.watermark, before.left, before.knowledge
         watermark, idle_rule, times = self._watermark(timer_values), self.spec.plan.idle_rule, dict[str, StreamTime]()
         now, run = timer_values.getCurrentProcessingTimeInMs(), task_property("spark.jobGroup.id")
         if idle_rule:
@@ -157,10 +162,9 @@ class JoinProcessor(StatefulProcessor):
         tables = self.spec.first_tables(cell_number) if before is None else {}
         tables |= self.spec.changed_tables(cell_number, versions)
         arrivals = Arrivals(self.spec.layout, cell_number, before.layouts if before else PLAIN, messages)
-        with CELL_OWNER.stepping(owned):
-            for rows in arrivals.pieces():
-                yield from self._take_in(owned, cell_number, rows, tables, watermark, progress)
-                tables = {}
+        for rows in arrivals.pieces():
+            yield from self._take_in(owned, cell_number, rows, tables, watermark, progress)
+            tables = {}
         self._save_late_rows(cell_number, progress.late)
         state = CellState(
             token=owned.token,
@@ -168,12 +172,12 @@ class JoinProcessor(StatefulProcessor):
             segments=owned.segments,
             counts=sum_counts([before.counts if before else {}, progress.counts, {"seconds": progress.seconds}]),
             layouts=arrivals.layouts,
-            knowledge=owned.cell.knowledge(),
+            knowledge=progress.knowledge,
             owner=owned.owner,
             timer=max(timer_values.getCurrentWatermarkInMs(), 0) + 1,
             stream_times=idle_rule.after(times, arrivals.latest_times, now, run) if idle_rule else {},
             tables={**(before.tables if before else {}), **self._tables_in_cell(versions)},
-            left=latest_left(before, progress.statistics),
+            left=progress.left,
         )
         self._value.update((state.to_bytes(),))
         self._set_timer(before, state)
@@ -237,10 +241,21 @@ class JoinProcessor(StatefulProcessor):
             present = {number for number, segment in segments.items() if owned.segments.get(number) == segment}
             catch_up(owned.cell, present, self._read_segments(segments, present), watermark)
             return OwnedCell(state.token, owned.cell, segments, here), "caught up"
-        content = self._read_segments(segments, set())
-        cell = Cell.load(query, content, watermark, state.left, **self.spec.plan.options)
-        cell.learn(state.knowledge)
+        cell = self._load(segments, state.watermark, state.left, state.knowledge)
         return OwnedCell(state.token, cell, segments, here), "loaded"
+
+    def _load(
+        self,
+        segments: Mapping[int, StoredSegment],
+        watermark: int,
+        left: Mapping[str, int] | None,
+        knowledge: Mapping[str, Any],
+    ) -> Cell:
+        """A cell from its state."""
+        content = self._read_segments(segments, set())
+        cell = Cell.load(self.spec.plan.query, content, _microseconds(watermark), left, **self.spec.plan.options)
+        cell.learn(knowledge)
+        return cell
 
     def _read_segments(self, segments: Mapping[int, StoredSegment], present: set[int]) -> dict[int, bytes]:
         """The segments that are not present, one after the other: all at once may be more than a message can hold."""
@@ -262,7 +277,7 @@ class JoinProcessor(StatefulProcessor):
         """Let a cell take in rows and tables, give the results, and write the segments that change."""
         progress.taken.update({name: rows.num_rows for name, rows in (*arrivals.items(), *tables.items())})
         start = time.perf_counter()
-        for part in owned.cell.parts(arrivals, _microseconds(watermark), tables):
+        for part in self._parts(owned, arrivals, tables, watermark, progress):
             progress.seconds["join"] += time.perf_counter() - start
             if part.results.num_rows:
                 yield self._frame(part.results)
@@ -272,6 +287,30 @@ class JoinProcessor(StatefulProcessor):
             self._count_late_rows(cell, part, progress)
             start, progress.statistics = time.perf_counter(), part.statistics
         self._count_rows(cell, {**arrivals, **tables}, progress)
+        progress.watermark, progress.knowledge = watermark, owned.cell.knowledge()
+        progress.left = latest_left(progress.left, progress.statistics)
+
+    def _parts(
+        self,
+        owned: OwnedCell,
+        arrivals: Mapping[str, pa.RecordBatch],
+        tables: Mapping[str, pa.RecordBatch],
+        watermark: int,
+        progress: StepProgress,
+    ) -> Iterator[Step]:
+        """Let a cell take in rows; if the process that owns it ends meanwhile, the cell is made anew in this process.
+
+        Its segments are in the state, as all rows that were taken in before have left them.
+        """
+        try:
+            with CELL_OWNER.stepping(owned):
+                yield from owned.cell.parts(arrivals, _microseconds(watermark), tables)
+        except OwnerEndedError:
+            owned.cell = self._load(owned.segments, progress.watermark, progress.left, progress.knowledge)
+            owned.owner = CELL_OWNER.address
+            progress.count({"cells": {"owner ended": 1}})
+            with CELL_OWNER.stepping(owned):
+                yield from owned.cell.parts(arrivals, _microseconds(watermark), tables)
 
     def _frame(self, results: pa.RecordBatch) -> pd.DataFrame:
         """Results as Spark takes them."""
@@ -351,14 +390,12 @@ class JoinProcessor(StatefulProcessor):
             self.spec.save(state.knowledge)
 
 
-def latest_left(before: CellState | None, statistics: Statistics) -> dict[str, int] | None:
+def latest_left(before: Mapping[str, int] | None, statistics: Statistics) -> dict[str, int] | None:
     """The latest times of rows that have left, by input, also in other processes; None if it is not known."""
-    if before is None:
-        return statistics.left
-    if before.left is None:  # the state of an earlier version
+    if before is None:  # the state of an earlier version
         return None
-    names = {*before.left, *statistics.left}
-    return {name: max(each[name] for each in (before.left, statistics.left) if name in each) for name in names}
+    names = {*before, *statistics.left}
+    return {name: max(each[name] for each in (before, statistics.left) if name in each) for name in names}
 
 
 def _timer(state: CellState) -> int:
