@@ -114,6 +114,12 @@ def test_explain_says_what_to_write_instead(words: list[str], message: str) -> N
     assert message in output
 
 
+def test_explain_takes_streams_in_any_case_as_joins_do() -> None:
+    code, output = run("explain", "A.k = B.k AND b.l = C.l AND A.x < c.x")
+    assert code == 0
+    assert "Not part of the order: A.x < c.x" in output
+
+
 def test_doctor_says_what_to_fix(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     code, output = run("doctor")

@@ -128,6 +128,11 @@ def test_the_command_says_what_breaks_first(file: Path) -> None:
     assert "measured on 2 cores (a chip)" in output
 
 
+def test_a_condition_may_have_more_than_equalities(file: Path) -> None:
+    words = "--costs", str(file), "--rate", "50000", "--on", "A.k = B.k AND b.l = C.l AND A.x < B.x AND C.v > 5"
+    assert run(*words) == run(*words[:-1], "A.k = B.k AND B.l = C.l")
+
+
 def test_a_rate_that_no_cores_keep_up_with(file: Path) -> None:
     code, output = run("--costs", str(file), "--rate", "1e12", "--on", "A.k = B.k")
     assert code == 0

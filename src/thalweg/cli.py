@@ -269,7 +269,7 @@ def size(
     """
     from rich.table import Table
 
-    from thalweg.joinorder.text import parse_condition
+    from thalweg.joinorder.text import join_condition, parse_condition
     from thalweg.output import format_value
     from thalweg.sizing import (
         CORES,
@@ -286,7 +286,7 @@ def size(
 
     try:
         kind = kind_of(predicates, on, queries)
-        streams = None if on is None else placed_by(parse_condition(on))
+        streams = None if on is None else placed_by(parse_condition(join_condition(on)[0]))
         parts = predicates or queries or len(streams or ())
         demand = Demand(rate, parts, interval, own, window, row_bytes, streams, 1e6 * network, 1e9 * memory)
         known, machine = read_costs(costs, kind), where_measured(costs)

@@ -66,6 +66,11 @@ def join_condition(query: str) -> tuple[str, tuple[str, ...]]:
     ('R1.pid = R2.pid AND R2.ip = c.ip', ('c.port < 1024',))
     >>> join_condition("R1.pid = R2.pid AND R1.size < R2.size * 2")
     ('R1.pid = R2.pid', ('R1.size < R2.size * 2',))
+
+    Upper and lower case are the same in the name of a stream, as in Spark.
+
+    >>> join_condition("A.k = B.k AND b.l = C.l")
+    ('A.k = B.k AND B.l = C.l', ())
     """
     from sqlglot import expressions
 
@@ -83,14 +88,27 @@ def join_condition(query: str) -> tuple[str, tuple[str, ...]]:
     if not equalities:
         example = f"a query like {QUERY}" if is_query else f"equalities like {EXAMPLE}"
         raise ValueError(f"{query!r} joins nothing: no equality is between two streams; write {example}")
+    tables = [] if select is None else [table.alias_or_name for table in select.find_all(expressions.Table)]
+    equalities = _with_one_spelling(equalities, tables)
     if select is not None:
-        streams = {table.alias_or_name for table in select.find_all(expressions.Table)}
+        streams = set(tables)
         for attribute in (each for equality in equalities for each in equality):
             if attribute.stream not in streams:
                 raise ValueError(
                     f"of which stream is {str(attribute)!r}? The query is FROM {', '.join(sorted(streams))}"
                 )
     return " AND ".join(map(str, equalities)), tuple(others)
+
+
+def _with_one_spelling(equalities: Iterable[Equality], streams: Iterable[str]) -> list[Equality]:
+    """The equalities with the names of streams in upper and lower case as given, or else as they are written first."""
+    spelling = {name.lower(): name for name in streams}
+    return [
+        Equality(
+            *sorted(each._replace(stream=spelling.setdefault(each.stream.lower(), each.stream)) for each in equality)
+        )
+        for equality in equalities
+    ]
 
 
 def _parsed_condition(text: str) -> Expr:
