@@ -52,6 +52,8 @@ OTHERS = [
     f"SELECT a.x, b.y {JOIN} AND a.x = b.y",
     f"SELECT count(*) AS n {JOIN}",
     f"SELECT a.x, count(*) AS n {JOIN} GROUP BY a.x",
+    f"SELECT count(DISTINCT a.x) AS n {JOIN}",
+    f"SELECT count(DISTINCT b.y) AS n {JOIN}",
     "SELECT p.x FROM A AS p, A AS q WHERE p.k = q.k AND p.x > 1",
     "SELECT p.x FROM A AS p, A AS q WHERE p.k = q.k AND q.x > 1",
 ]

@@ -7,6 +7,7 @@ is read once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -36,9 +37,10 @@ class CommonQuery:
 def core(query: ProgramQuery, plan: QueryPlan) -> Hashable | None:
     """The same for two queries that one computation serves, if both run by these plans; None for a query by itself.
 
-    The rows of DISTINCT depend on the outputs. Plain queries have a pass of their own.
+    The rows of DISTINCT depend on the outputs. Several aggregates of distinct values make Spark copy every row once
+    for each of them. Plain queries have a pass of their own.
     """
-    if query.is_plain or query.query.is_distinct:
+    if query.is_plain or query.query.is_distinct or _has_distinct_aggregate(query):
         return None
     names = _common_names(query)
     inputs = frozenset(
@@ -94,6 +96,13 @@ def computed_together(queries: Iterable[tuple[str, ProgramQuery, QueryPlan]]) ->
         name: [] if found is None else [other for other in by_core[found] if other != name]
         for name, found in cores.items()
     }
+
+
+def _has_distinct_aggregate(query: ProgramQuery) -> bool:
+    """Whether an output or HAVING may be an aggregate of distinct values, such as count(DISTINCT x)."""
+    having = () if query.query.having is None else (query.query.having,)
+    expressions = (*(output.expression for output in query.query.outputs), *having)
+    return any(re.search(r"\bdistinct\b", expression.sql, re.IGNORECASE) for expression in expressions)
 
 
 def _common_names(query: ProgramQuery) -> dict[str, str]:
