@@ -73,6 +73,15 @@ def test_a_multi_join_counts_each_combination_once() -> None:
     assert flow.rows == pytest.approx(10 * 10 * 10 * 0.1 * 0.1)
 
 
+def test_a_multi_join_claims_no_probe_orders() -> None:
+    """It chooses them while it runs: plans that differ in those of their estimate are one plan."""
+    (multi,) = (plan.root for plan in candidate_plans(q2()) if isinstance(plan.root, MultiJoin))
+    other = replace(multi, probe_orders=(("TCP", "SF", "UDP"), ("UDP", "TCP", "SF"), ("SF", "TCP", "UDP")))
+    assert other.probe_orders != multi.probe_orders
+    assert other.runs_alike == multi.runs_alike
+    assert multi.label.endswith(", in probe orders that it chooses while it runs")
+
+
 def test_equalities_that_follow_are_found_and_count_once() -> None:
     written = q2().equi_joins
     (implied,) = implied_equalities(written)

@@ -239,8 +239,8 @@ class Join(PlanNode):
 class MultiJoin(PlanNode):
     """Thalweg's own join of many streams in one operator: it holds the windows of all, and no intermediate results.
 
-    `probe_orders` has an order for each child, which begins with the child's alias (`thalweg.joinorder`). The running
-    operator may adapt them.
+    The operator chooses its probe orders itself, while it runs. `probe_orders` are those by which its cost is
+    estimated, one for each child, which begins with the child's alias (`thalweg.joinorder`).
     """
 
     inputs: tuple[PlanNode, ...]
@@ -256,9 +256,9 @@ class MultiJoin(PlanNode):
 
     @property
     def label(self) -> str:
-        """The condition and the probe orders."""
-        orders = ", ".join(" → ".join(order) for order in self.probe_orders)
-        return f"MultiJoin on {_condition(self.equi_joins, self.residuals)} probing {orders}"
+        """The condition."""
+        condition = _condition(self.equi_joins, self.residuals)
+        return f"MultiJoin on {condition}, in probe orders that it chooses while it runs"
 
     @cached_property
     def equalities(self) -> tuple[EquiJoin, ...]:

@@ -1,17 +1,19 @@
 """The queries of a program as branches of one Spark job: each branch writes the results of its queries to files.
 
 Queries that choose rows of one stream by shared conditions alone, over the same window, are one branch, whatever their
-number: the rows go to a worker once, and an expression that several of them put out is evaluated once.
+number: the rows go to a worker once, and an expression that several of them put out is evaluated once. So are queries
+with a common join, or with common groups (`common_joins.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from thalweg.spark.filters.conditions import backticked
-from thalweg.spark.session.lower import HAVING, QUOTED_ROUND, Catalog, QueryLowering, Rounds, holds, input_rows
+from thalweg.spark.session.common_joins import common_query, core
+from thalweg.spark.session.lower import QUOTED_ROUND, Catalog, QueryLowering, Rounds, holds, input_rows
 from thalweg.spark.session.program import ProgramQuery
 from thalweg.spark.session.sources import tasks_at_once
 from thalweg.spark.session.views import RowViews
@@ -42,14 +44,18 @@ class BranchText:
 
 
 def branches_of(endings: Sequence[Ending]) -> list[tuple[Ending, ...]]:
-    """The branches of a job: plain queries with the same input and rounds together, every other query alone."""
-    together: dict[object, list[Ending]] = {}
+    """The branches of a job: plain queries with the same input together, and queries with one core and the same rounds.
+
+    Every other query is alone.
+    """
+    together: dict[Hashable, list[Ending]] = {}
     for number, ending in enumerate(endings):
         query = ending.query.query
-        key: object = number
         if ending.query.is_plain:
-            key = (query.inputs[0].alias, query.inputs[0].source, query.window, ending.rounds)
-        together.setdefault(key, []).append(ending)
+            key: Hashable = (query.inputs[0].alias, query.inputs[0].source, query.window)
+        else:
+            key = core(ending.query, ending.plan)
+        together.setdefault(number if key is None else (key, ending.rounds), []).append(ending)
     return [tuple(branch) for branch in together.values()]
 
 
@@ -68,7 +74,7 @@ def written_files(
         if branch[0].query.is_plain:
             text = _plain(number, branch, views, catalog)
         else:
-            text = _alone(number, branch[0], views, catalog, in_one_task=in_one_task)
+            text = _common(number, branch, views, catalog, in_one_task=in_one_task)
         values = ", ".join(f"'{place}', {column}" for place, column in enumerate(text.columns))
         own = ["NULL"] * len(branches)
         own[number] = f"named_struct({values})"
@@ -100,13 +106,17 @@ def in_groups(weights: Sequence[int], groups: int) -> list[list[int]]:
     return found
 
 
-def _alone(number: int, ending: Ending, views: RowViews, catalog: Catalog, *, in_one_task: bool) -> BranchText:
-    lowering = QueryLowering(ending.query, views, catalog, ending.rounds, in_one_task=in_one_task)
-    query = ending.query.query
-    columns = [f"`{place}`" for place in range(len(query.outputs))]
-    if query.having is not None:
-        columns.append(HAVING)
-    return BranchText(f"({lowering.results(ending.plan.root)})", tuple(columns), (query_file(number, ending.query),))
+def _common(
+    number: int, branch: Sequence[Ending], views: RowViews, catalog: Catalog, *, in_one_task: bool
+) -> BranchText:
+    common = common_query([ending.query for ending in branch])
+    lowering = QueryLowering(common.query, views, catalog, branch[0].rounds, in_one_task=in_one_task)
+    columns = tuple(f"`{place}`" for place in range(len(common.query.query.outputs)))
+    files = tuple(
+        _query_file(number, ending.query, taken.keeps, taken.columns)
+        for ending, taken in zip(branch, common.taken, strict=True)
+    )
+    return BranchText(f"({lowering.results(branch[0].plan.root)})", columns, files)
 
 
 def _plain(number: int, branch: Sequence[Ending], views: RowViews, catalog: Catalog) -> BranchText:
@@ -154,7 +164,7 @@ def _guarded(sql: str, branch: Sequence[Ending]) -> str:
 
 
 def query_file(branch: int, query: ProgramQuery) -> QueryFile:
-    """What a query that is lowered alone takes of its branch: all outputs, where HAVING is true."""
+    """What a query takes of its own outputs: all of them, where HAVING is true."""
     outputs = query.query.outputs
     keeps = () if query.query.having is None else (len(outputs),)
     return _query_file(branch, query, keeps, tuple(enumerate(output.name for output in outputs)))

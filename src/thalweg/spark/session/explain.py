@@ -8,6 +8,7 @@ from thalweg.charts.draw import HeatMap, heat_map
 from thalweg.charts.plan import runs_alike
 from thalweg.charts.scheduler import PlanScheduler
 from thalweg.spark import runs
+from thalweg.spark.session.common_joins import computed_together
 
 if TYPE_CHECKING:
     from thalweg.spark.session.engine import SessionEngine
@@ -41,6 +42,7 @@ def describe_session(session: Session) -> dict[str, Any]:
     engine = session.engine
     batches = list(engine.log) if engine is not None else []
     shared = (*engine.program.conditions, *engine.program.calls) if engine is not None else ()
+    together = _computed_together(session, engine)
     return {
         "key": session.thalweg_run.key,
         "checkpoint": session.checkpoint,
@@ -53,8 +55,25 @@ def describe_session(session: Session) -> dict[str, Any]:
         "memory": None if engine is None else _describe_memory(engine, session),
         "lag_seconds": batches[-1].lag if batches else None,
         "waiting_files": 0 if engine is None else len(engine.position.files),
-        "queries": [_describe_query(query, engine) for query in session.queries],
+        "queries": [
+            _describe_query(query, engine) | {"computed_with": together.get(query.name, [])}
+            for query in session.queries
+        ],
     }
+
+
+def _computed_together(session: Session, engine: SessionEngine | None) -> dict[str, list[str]]:
+    """For each query that runs, the others with which its join or its groups are computed once, by present plans."""
+    if engine is None:
+        return {}
+    served = {query.token for query in engine.program.queries}
+    running = [
+        (query, engine.served[query.compiled.token]) for query in session.queries if query.compiled.token in served
+    ]
+    return computed_together(
+        (query.name, query.compiled, each.scheduler.plan or query.compiled.space.candidates[0])
+        for query, each in running
+    )
 
 
 def _describe_memory(engine: SessionEngine, session: Session) -> dict[str, Any]:
@@ -185,6 +204,8 @@ def session_text(about: dict[str, Any]) -> str:
             f"  {_of_plans(query['plans_that_differ_in_spark'], query['plans'])}:",
             *(f"    {line}" for line in query["plan"].splitlines()),
         ]
+        if query["computed_with"]:
+            lines.append(f"  computed once for this query and {', '.join(query['computed_with'])}")
     return "\n".join(lines)
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.filters.worker.judges import Judge, NotJudge
 from thalweg.spark.folder import make_private_folder
+from thalweg.spark.session.guards import Guard, answered_weaker, guards_of
 from thalweg.spark.session.lower import Catalog
 from thalweg.spark.session.panes import Pane, Panes, together
 from thalweg.spark.session.position import WaitingFile
@@ -103,28 +104,87 @@ def shared_rows(view: str, program: Program, slots: Sequence[Slot]) -> str:
     """The text of a query for the rows of all streams: the slots, and then conditions as the bits of whole numbers.
 
     A row has values in the columns of its own stream only, so that `coalesce` finds them. A condition that implies
-    another one is evaluated for the rows only for which the other one is true.
+    another one is evaluated for the rows only for which the other one is true, and a costly condition for those that
+    its guard leaves to it: it is evaluated in a later projection, which finds the bits of the conditions before it.
     """
-    columns = [f"coalesce({', '.join(map(backticked, slot.values()))})" for slot in slots]
     by_stream: dict[str, list[SharedCondition]] = {}
     for condition in program.conditions:
         by_stream.setdefault(condition.stream, []).append(condition)
-    for first in range(0, max(map(len, by_stream.values()), default=0), BITS):
-        parts = {stream: conditions[first : first + BITS] for stream, conditions in by_stream.items()}
-        cases = [f"WHEN '{stream}' THEN {_bits(part, program)}" for stream, part in parts.items() if part]
-        columns.append(f"CASE {STREAM} {' '.join(cases)} END")
-    named = [f"{column} AS `{place}`" for place, column in enumerate(columns)]
-    return f"SELECT {', '.join([STREAM, TIME, *named])} FROM {view}"
+    answers = {stream: _Answers(conditions, program) for stream, conditions in by_stream.items()}
+    words = range(-(-max(map(len, by_stream.values()), default=0) // BITS))
+    rows, columns = view, [_case({stream: each.unguarded(word) for stream, each in answers.items()}) for word in words]
+    for step in range(1, max((each.steps for each in answers.values()), default=0) + 1):
+        names = [f"answers_{step}_{word}" for word in words]
+        named = ", ".join(f"{column} AS {name}" for column, name in zip(columns, names, strict=True))
+        rows = f"(SELECT *, {named} FROM {rows})"
+        columns = []
+        for word, name in enumerate(names):
+            cases = {stream: each.guarded(word, step, names) for stream, each in answers.items()}
+            columns.append(f"{name} + {_case(cases, otherwise='0L')}" if any(cases.values()) else name)
+    slot_columns = [f"coalesce({', '.join(map(backticked, slot.values()))})" for slot in slots]
+    named_columns = [f"{column} AS `{place}`" for place, column in enumerate([*slot_columns, *columns])]
+    return f"SELECT {', '.join([STREAM, TIME, *named_columns])} FROM {rows}"
 
 
-def _bits(conditions: Sequence[SharedCondition], program: Program) -> str:
-    """A whole number with a bit for each condition that is true, the first one the lowest."""
+def _case(texts: Mapping[str, str | None], otherwise: str | None = None) -> str:
+    """The value of the text of a row's stream."""
+    cases = [f"WHEN '{stream}' THEN {text}" for stream, text in texts.items() if text is not None]
+    return f"CASE {STREAM} {' '.join(cases)}{'' if otherwise is None else f' ELSE {otherwise}'} END"
 
-    def text(condition: SharedCondition) -> str:
-        stronger = [text(other) for other in conditions if program.weaker(other) == condition]
-        return f"if({condition.stored_sql}, {' + '.join([f'{1 << conditions.index(condition)}L', *stronger])}, 0L)"
 
-    return " + ".join(text(condition) for condition in conditions if program.weaker(condition) not in conditions)
+class _Answers:
+    """The texts of the conditions of one stream: a bit of a whole number for each, the first one the lowest."""
+
+    def __init__(self, conditions: Sequence[SharedCondition], program: Program) -> None:
+        self._places = {condition: divmod(place, BITS) for place, condition in enumerate(conditions)}
+        self._guards = guards_of(program, conditions[0].stream)
+        self._weaker = {condition: answered_weaker(condition, program, self._guards) for condition in conditions}
+
+    @property
+    def steps(self) -> int:
+        return max((guard.step for guard in self._guards.values()), default=0)
+
+    def unguarded(self, word: int) -> str | None:
+        """The bits of the conditions that are evaluated for every row; None for a word behind the last condition."""
+        conditions = [condition for condition, (own, _) in self._places.items() if own == word]
+        if not conditions:
+            return None
+        evaluated = [condition for condition in conditions if condition not in self._guards]
+
+        def text(condition: SharedCondition) -> str:
+            stronger = [text(other) for other in evaluated if self._weaker[other] == condition]
+            return f"if({condition.stored_sql}, {' + '.join([f'{self._bit(condition)}L', *stronger])}, 0L)"
+
+        found = [text(condition) for condition in evaluated if self._weaker[condition] not in evaluated]
+        return " + ".join(found) or "0L"
+
+    def guarded(self, word: int, step: int, names: Sequence[str]) -> str | None:
+        """The bits of the conditions of a step; the words with the bits of earlier steps have these names."""
+        found = [
+            f"if({self._guard(guard, names)}, if({condition.stored_sql}, {self._bit(condition)}L, 0L), 0L)"
+            for condition, guard in self._guards.items()
+            if guard.step == step and self._places[condition][0] == word
+        ]
+        return " + ".join(found) or None
+
+    def _bit(self, condition: SharedCondition) -> int:
+        return 1 << self._places[condition][1]
+
+    def _guard(self, guard: Guard, names: Sequence[str]) -> str:
+        """Whether all conditions of an alternative are true. Alternatives of one condition need one test a word."""
+        single: Counter[int] = Counter()
+        several = []
+        for alternative in guard.alternatives:
+            masks: Counter[int] = Counter()
+            for condition in alternative:
+                masks[self._places[condition][0]] += self._bit(condition)
+            if len(alternative) == 1:
+                single.update(masks)
+            else:
+                several.append(
+                    " AND ".join(f"({names[word]} & {mask}L) = {mask}L" for word, mask in sorted(masks.items()))
+                )
+        return " OR ".join([*(f"({names[word]} & {mask}L) <> 0L" for word, mask in sorted(single.items())), *several])
 
 
 def _stream_intake(

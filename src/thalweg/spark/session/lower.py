@@ -162,7 +162,10 @@ class QueryLowering:
         return f"(SELECT /*+ COALESCE(1), {self._join_hint(node)} */ {', '.join(structs)} FROM {relation})"
 
     def _lower_multi_join(self, node: MultiJoin) -> DataFrame:
-        """Thalweg's own join; each input comes back as a struct of its columns, so that expressions find them."""
+        """Thalweg's own join; each input comes back as a struct of its columns, so that expressions find them.
+
+        It chooses its probe orders itself: those of the node are for its cost alone, and fixed orders would not adapt.
+        """
         from thalweg.spark.joins.join import join
 
         frames: dict[str, DataFrame] = {}

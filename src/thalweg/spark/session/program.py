@@ -39,6 +39,7 @@ class SharedCondition:
     stream: str
     sql: str  # with plain names of columns
     stored_sql: str  # with the names that columns have among the rows of all streams
+    is_cheap: bool = True  # it takes nanoseconds
 
     @cached_property
     def column(self) -> str:
@@ -217,7 +218,8 @@ def program_query(
     for each in query.inputs:
         selections = [selection for selection in query.selections if selection.alias == each.alias]
         native = [selection for selection in selections if selection.call is None] if each.is_stream else []
-        harmless = by_name[each.source].harmless([selection.shared_sql for selection in native]) if native else []
+        found = by_name[each.source].facts([selection.shared_sql for selection in native]) if native else []
+        harmless = [facts.safe and facts.deterministic for facts in found]
         shared = [selection for selection, is_harmless in zip(native, harmless, strict=True) if is_harmless]
         is_shared = len(shared) == len(native) and each.is_stream  # a condition that may raise comes before a predicate
         calls = [selection for selection in selections if is_shared and _is_shared_call(selection, predicates)]
@@ -230,7 +232,8 @@ def program_query(
 
 
 def _shared(stream: SharedStream, sql: str) -> SharedCondition:
-    return SharedCondition(stream.name, sql, stream.stored_sql(sql))
+    (facts,) = stream.facts([sql])
+    return SharedCondition(stream.name, sql, stream.stored_sql(sql), facts.cheap)
 
 
 def _is_shared_call(selection: Selection, predicates: Mapping[str, FunctionPredicate]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
-from thalweg.spark.filters.catalyst import facts_of
+from thalweg.spark.filters.catalyst import Facts, facts_of
 from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.session.worker.take_in import TIME
 from thalweg.sql.query import Source
@@ -30,7 +30,7 @@ class SharedStream:
     frame: DataFrame
     event_time: str
     delay: int
-    _harmless: dict[str, bool] = field(default_factory=dict, repr=False)  # conditions that were looked at before
+    _facts: dict[str, Facts] = field(default_factory=dict, repr=False)  # of conditions that were looked at before
     _stored_sql: dict[str, str] = field(default_factory=dict, repr=False)  # of conditions
 
     @property
@@ -60,17 +60,15 @@ class SharedStream:
             self._stored_sql[condition] = with_columns_renamed(condition, names)
         return self._stored_sql[condition]
 
-    def harmless(self, conditions: Sequence[str]) -> list[bool]:
-        """Whether each condition never raises and gives the same answer every time."""
+    def facts(self, conditions: Sequence[str]) -> list[Facts]:
+        """What is known of each condition without running it."""
         from pyspark.sql import functions as f
 
-        unknown = [condition for condition in dict.fromkeys(conditions) if condition not in self._harmless]
+        unknown = [condition for condition in dict.fromkeys(conditions) if condition not in self._facts]
         if unknown:
             found = facts_of(self.frame, [f.expr(condition) for condition in unknown])
-            self._harmless.update(
-                (condition, facts.safe and facts.deterministic) for condition, facts in zip(unknown, found, strict=True)
-            )
-        return [self._harmless[condition] for condition in conditions]
+            self._facts.update(zip(unknown, found, strict=True))
+        return [self._facts[condition] for condition in conditions]
 
     def check_read(self, columns: Sequence[str]) -> None:
         """Refuse columns of types that files of rows which wait cannot hold."""
