@@ -182,3 +182,7 @@ def test_queries_under_a_cap_are_computed_in_turns(spark: SparkSession, tmp_path
     with pytest.raises(ValueError, match=r"the query is refused: .* write a shorter WINDOW"):
         driver.session.query("SELECT k, count(*) AS n FROM A GROUP BY k WINDOW [1000 seconds]")
     driver.session.query("SELECT k, count(*) AS n FROM A WHERE x > 3 GROUP BY k WINDOW [1000 seconds]")  # who knows
+    driver.open()
+    driver.run()
+    with pytest.raises(ValueError, match="the query is refused"):  # the rows that wait are known after a restart, too
+        driver.session.query("SELECT k, count(*) AS n FROM A GROUP BY k WINDOW [1000 seconds]")
