@@ -124,6 +124,7 @@ def test_an_aggregate_puts_out_its_groups_once_a_round() -> None:
         (lambda: TupleRates.from_json({"equality": 1}), "tuple rates are numbers for aggregate"),
         (lambda: CostModel(0), "the window is a number of seconds above 0"),
         (lambda: CostModel(1, projected_sizes={"T": 2}), "the projected size of T is a share"),
+        (lambda: CostModel(1, column_sizes={"T": {"a": 0.6, "b": 0.4}}), "the columns of T take shares"),
     ],
 )
 def test_bad_values_are_refused(make: "type[object]", message: str) -> None:

@@ -9,10 +9,10 @@
 4. The aggregate comes last.
 
 The sub-plan of an input and the order of the joins are chosen apart: which sub-plan is the cheaper does not depend on
-what is done with its output, as long as operators keep up with their input. So the costs of sub-plans and of join trees
-are compared apart, not those of all combinations, and whole plans are put together from the choices (`PlanSpace.plan`).
-The number of join trees is bounded by `MOST_JOINS`; where there are more, those are kept that are the cheapest most
-often in random settings.
+what is done with its output, as long as operators keep up with their input, and but for columns that π before σ
+carries along. So the costs of sub-plans and of join trees are compared apart, not those of all combinations, and
+whole plans are put together from the choices (`PlanSpace.plan`). The number of join trees is bounded by `MOST_JOINS`;
+where there are more, those are kept that are the cheapest most often in random settings.
 """
 
 from __future__ import annotations

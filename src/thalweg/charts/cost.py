@@ -106,6 +106,9 @@ class CostModel:
         By alias, the size of a tuple after projection as a share of its size before. Without an entry it is 1, and
         memory is counted in tuples, as in the paper. Counted in tuples, a selection before the projection is never
         worse than one after it while both keep up with their input, so the choice between them needs sizes.
+    column_sizes
+        By alias, the share of a tuple that each of its columns takes. They take the place of `projected_sizes`, and
+        tell apart projections that keep different columns.
     input_sizes
         By alias, the size of a scanned tuple; 1 without an entry.
     """
@@ -113,6 +116,7 @@ class CostModel:
     window: float
     tuple_rates: TupleRates = TupleRates()
     projected_sizes: Mapping[str, float] = field(default_factory=dict)
+    column_sizes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     input_sizes: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -121,6 +125,20 @@ class CostModel:
         for alias, size in self.projected_sizes.items():
             if not 0.0 < size <= 1.0:
                 raise ValueError(f"the projected size of {alias} is a share above 0 and at most 1, not {size}")
+        for alias, shares in self.column_sizes.items():
+            if not all(share >= 0.0 for share in shares.values()) or not sum(shares.values()) < 1.0:
+                raise ValueError(f"the columns of {alias} take shares of its tuples that add up to less than 1")
+
+    def projected_size(self, alias: str, columns: Sequence[str]) -> float:
+        """The size of a tuple of an input after a projection to some columns, as a share of its size before.
+
+        >>> model = CostModel(1.0, column_sizes={"T": {"a": 0.5, "b": 0.25}})  # the rest is there in any tuple
+        >>> model.projected_size("T", ["a"]), model.projected_size("T", ["a", "b"]), model.projected_size("S", [])
+        (0.75, 1.0, 1.0)
+        """
+        if alias not in self.column_sizes:
+            return self.projected_sizes.get(alias, 1.0)
+        return 1.0 - sum(share for column, share in self.column_sizes[alias].items() if column not in columns)
 
 
 class Flow(NamedTuple):

@@ -181,7 +181,7 @@ class Project(PlanNode):
 
     def flow(self, statistics: RoundStatistics, model: CostModel) -> Flow:
         """As many rows, of fewer columns."""
-        size = model.projected_sizes.get(self.alias, 1.0)
+        size = model.projected_size(self.alias, self.columns)
         return projected(self.child.flow(statistics, model), size, model.tuple_rates.projection, model.window)
 
 

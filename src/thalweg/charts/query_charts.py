@@ -18,7 +18,7 @@ from typing import TypeAlias
 from thalweg.charts.candidates import PlanChoice, PlanSpace
 from thalweg.charts.chart import Chart, Dimension, build_chart
 from thalweg.charts.cost import Amount, CostModel, Weights
-from thalweg.charts.plan import PlanNode, node_cost
+from thalweg.charts.plan import PlanNode, Project, node_cost
 from thalweg.charts.statistics import RoundStatistics
 from thalweg.ordering.types import Floats
 
@@ -56,11 +56,12 @@ class PlanCosts:
     @cached_property
     def _join_model(self) -> CostModel:
         """The model of what reaches the joins: tuples that are projected already."""
-        with_projection = [
-            alias for alias, leaves in zip(self.space.aliases, self.space.leaves, strict=True) if len(leaves) > 1
-        ]
-        sizes = {alias: self.model.projected_sizes.get(alias, 1.0) for alias in with_projection}
-        return replace(self.model, input_sizes={**self.model.input_sizes, **sizes})
+        sizes = dict(self.model.input_sizes)
+        for leaves in self.space.leaves:
+            if isinstance(leaf := leaves[0], Project):
+                size = self.model.projected_size(leaf.alias, leaf.columns)
+                sizes[leaf.alias] = sizes.get(leaf.alias, 1.0) * size
+        return replace(self.model, input_sizes=sizes)
 
     def of_joins(self, rates: Mapping[str, Amount], statistics: RoundStatistics) -> list[Amount]:
         """The cost of each join tree, for the rates at which streams reach the joins."""

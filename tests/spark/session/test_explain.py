@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql import functions as f
 from tests.spark.session.harness import (
     SECOND,
     Batch,
     Driver,
     QueryText,
     expected,
+    rounds_of,
     rows_in_memory,
     with_end,
     write_files,
@@ -64,7 +67,7 @@ def test_a_session_tells_what_it_does(spark: SparkSession, tmp_path: Path) -> No
         assert words in shown
 
 
-@pytest.mark.parametrize("memory", [None, 1000])
+@pytest.mark.parametrize("memory", [None, 10_000])
 def test_every_query_is_served_in_every_round_beside_a_heavy_one(
     spark: SparkSession, tmp_path: Path, memory: int | None
 ) -> None:
@@ -115,11 +118,45 @@ def test_the_log_of_rounds_is_a_dataframe(spark: SparkSession, tmp_path: Path) -
     assert driver.session.log().count() == 0
     driver.run(*BATCHES)
     log = driver.session.log()
-    assert log.columns == ["query", "round", "plan", "is_move", "is_switch", "is_hit"]
+    chosen = ["query", "round", "plan", "is_move", "is_switch", "is_hit"]
+    assert log.columns == [*chosen, "batch", "round_end", "rows_read", "rows", "seconds", "shared_seconds"]
     rows = log.collect()
     assert [row.query for row in rows] == [name for name in schedulers for _ in range(2)]
     assert not any(row.is_switch for row in rows if row.query == "by-first-estimate")
     assert [rows_in_memory(query) for query in queries] == [expected(JOINED, BATCHES)] * len(queries)
+
+
+def test_the_log_tells_what_each_round_read_and_gave_and_took(spark: SparkSession, tmp_path: Path) -> None:
+    texts = [
+        ALL,
+        QueryText("SELECT k, count(*) AS n FROM A GROUP BY k", 5),
+        QueryText("SELECT count(*) AS n FROM A", 5),
+    ]
+    rows = [(number % 3, number, "a", number * SECOND // 2) for number in range(40)]
+    batches = with_end([{"A": rows[:15]}, {"A": rows[15:]}])  # the first one ends one round, the second one two or more
+    driver = Driver(spark, tmp_path)
+    queries = [driver.session.query(str(text)) for text in texts]
+    driver.run(*batches)
+    log = driver.session.log().withColumn("end", f.unix_micros("round_end")).collect()
+    for text, query in zip(texts, queries, strict=True):
+        own = [row for row in log if row.query == query.name]
+        results = Counter(result[1] for result in expected(text, batches).elements())
+        ends = Counter(each * 5 * SECOND for row in rows for each in rounds_of(row[-1], text))
+        assert {row.end: row.rows_read for row in own} == ends
+        assert {row.end: row.rows for row in own} == {end: results[end] for end in ends}
+        assert [row.round for row in own] == list(range(1, len(own) + 1))
+    service = driver.session.service_log().collect()
+    assert driver.engine is not None
+    for name in ("seconds", "rows"):
+        assert sum(row[name] for row in log) == pytest.approx(sum(row[name] for row in service))
+    ended = max(row.batch for row in log)
+    shared = sum(record.shared_seconds for record in driver.engine.log if record.number <= ended)
+    assert sum(row.shared_seconds for row in log) == pytest.approx(shared)
+    described = driver.session.explain().to_dict()["sessions"][0]["queries"][0]["last_rounds"]
+    assert [(each["end"], each["rows_read"], each["rows"]) for each in described] == [
+        (row.end, row.rows_read, row.rows) for row in log if row.query == queries[0].name
+    ]
+    assert "last round: " in str(driver.session.explain())
 
 
 def test_charts_of_a_query_that_runs_are_drawn(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,11 @@ from thalweg.spark.session.position import (
     load_position,
     save_position,
 )
+from thalweg.spark.session.worker.shared_predicates import PredicateCounts
 
 COUNTS = st.integers(0, 2**62)
 TIMES = st.integers(-(2**62), 2**62)
+NUMBERS = st.floats(0, 1e12)
 NAMES = st.text(min_size=1, max_size=5)
 
 query_positions = st.builds(
@@ -36,6 +39,7 @@ query_positions = st.builds(
     failed=st.none() | st.text(),
     is_paused=st.booleans(),
     schedule=st.none() | st.dictionaries(NAMES, st.none() | st.integers() | NAMES, max_size=2),
+    waits=st.none() | st.text(),
 )
 panes = st.builds(Pane, width=st.integers(1, 2**40), rows=COUNTS, kept=st.dictionaries(NAMES, COUNTS, max_size=2))
 positions = st.builds(
@@ -48,6 +52,8 @@ positions = st.builds(
         max_size=2,
     ).map(tuple),
     panes=st.dictionaries(NAMES, st.dictionaries(TIMES, panes, max_size=2), max_size=2),
+    groups=st.dictionaries(NAMES, NUMBERS, max_size=2),
+    predicates=st.dictionaries(NAMES, st.builds(PredicateCounts, NUMBERS, NUMBERS, NUMBERS), max_size=2),
 )
 
 POSITION = SessionPosition(
@@ -56,6 +62,8 @@ POSITION = SessionPosition(
     queries={"q-1": QueryPosition("q", delivered=2)},
     files=(WaitingFile("A", "segments/3/0a.parquet", rows=2, latest=5, size=40),),
     panes={"A": {10: Pane(10, 7)}},
+    groups={"q-1": 2.5},
+    predicates={"is:odd": PredicateCounts(8, 3, 0.25)},
 )
 
 
@@ -63,6 +71,15 @@ POSITION = SessionPosition(
 @settings(max_examples=30)
 def test_a_position_comes_back_as_it_was(position: SessionPosition) -> None:
     assert SessionPosition.from_bytes(position.to_bytes()) == position
+
+
+def test_a_position_of_an_early_version_is_read() -> None:
+    """It has neither groups nor counts of predicates."""
+    (text,) = unseal(KIND, VERSION, POSITION.to_bytes())
+    values = json.loads(text)
+    del values["groups"], values["predicates"], values["queries"]["q-1"]["waits"]
+    early = SessionPosition.from_bytes(seal(KIND, VERSION, json.dumps(values).encode()))
+    assert early == replace(POSITION, groups={}, predicates={})
 
 
 @given(place=st.integers(0, len(POSITION.to_bytes()) - 1), flipped=st.integers(1, 255))
@@ -97,6 +114,12 @@ ODD_FIELDS: list[dict[str, Any]] = [
     {"panes": {"A": {"10": {"width": 0, "rows": 7, "kept": {}}}}},
     {"panes": {"A": {"10": {"width": 10, "rows": "7", "kept": {}}}}},
     {"panes": {"A": {"10": [10, 7]}}},
+    {"groups": {"q-1": "two"}},
+    {"groups": {"q-1": -1}},
+    {"groups": [2]},
+    {"predicates": {"is:odd": [8, 3, 0.25]}},
+    {"predicates": {"is:odd": {"rows": 8, "true": None, "seconds": 0.25}}},
+    {"queries": {"q-1": {"digest": "q", "waits": 7}}},
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,6 +108,42 @@ def test_a_predicate_that_is_added_while_it_runs(spark: SparkSession, tmp_path: 
     driver.run(*BATCHES[2:])
     alike = QueryText("SELECT x FROM A WHERE x % 2 = 0", 5)
     assert rows_in_memory(added) == expected(alike, BATCHES, [Episode(2, 5)])
+
+
+def test_a_session_that_is_started_again_goes_on_with_what_it_knew(spark: SparkSession, tmp_path: Path) -> None:
+    """A query that was paused rests; statistics of predicates and groups, trails of charts and logs are there."""
+    odd = QueryText("SELECT x FROM A WHERE is_odd(x)", 5)
+    driver = Driver(spark, tmp_path)
+    paused, resumed, groups, asked = (driver.session.query(str(text)) for text in (ALL, LARGE, GROUPS, odd))
+    driver.run(BATCHES[0])
+    paused.pause()
+    resumed.pause()
+    driver.run(BATCHES[1])
+    assert driver.engine is not None
+    position, logged = driver.engine.position, driver.session.log().collect()
+    explained = driver.session.explain().to_dict()["sessions"][0]
+    assert position.groups.keys() == {groups.compiled.token}
+    assert [counts.rows > 0 for counts in position.predicates.values()] == [True]
+
+    driver.open()
+    texts = (ALL, LARGE, GROUPS, odd)
+    rests, goes_on, _, again = (driver.session.query(str(text)) for text in texts)
+    goes_on.resume()
+    driver.run()
+    assert driver.engine.position == replace(position, queries=driver.engine.position.queries)
+    assert (rests.is_paused, goes_on.is_paused) == (True, False)
+    assert driver.session.log().collect() == logged
+    told = driver.session.explain().to_dict()["sessions"][0]
+    for name in ("rows", "seconds", "batches", "lag_seconds"):
+        assert told[name] == explained[name]
+    assert [query["charts"] for query in told["queries"]] == [query["charts"] for query in explained["queries"]]
+    assert any(chart["trail"] for query in told["queries"] for chart in query["charts"])
+    driver.run(*BATCHES[2:])
+    assert rests.results() is None
+    assert rows_in_memory(goes_on) == expected(LARGE, BATCHES, [Episode(2, 5)])
+    assert rows_in_memory(asked) + rows_in_memory(again) == expected(odd, BATCHES)
+    rests.resume()
+    assert not rests.is_paused
 
 
 def test_names_of_queries_differ(spark: SparkSession, tmp_path: Path) -> None:

@@ -10,13 +10,14 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from thalweg.charts import PlanScheduler, TupleRates
 from thalweg.spark.filters.conditions import backticked
@@ -28,8 +29,19 @@ from thalweg.spark.session.endings import failed_predicates, last_to_deliver, la
 from thalweg.spark.session.failures import reason
 from thalweg.spark.session.intake import Intake, take_in
 from thalweg.spark.session.key_sample import JoinKeys, sample_keys
+from thalweg.spark.session.logs import (
+    COMPUTE,
+    LOGGED_BATCHES,
+    BatchRecord,
+    EndedRounds,
+    Service,
+    SessionLog,
+    divided,
+    last_of,
+    rows_kept,
+)
 from thalweg.spark.session.lower import Catalog
-from thalweg.spark.session.memory import Jobs, expected_size, jobs_under, row_sizes
+from thalweg.spark.session.memory import Jobs, TooLarge, expected_size, first_too_large, jobs_under, row_sizes
 from thalweg.spark.session.panes import Panes, together
 from thalweg.spark.session.position import (
     QueryPosition,
@@ -51,8 +63,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-LOGGED_BATCHES = 1_000
-COMPUTE = "compute"  # the step of a micro-batch in which the time of queries is their own
+log = logging.getLogger(__name__)
+
 SAMPLING_SHARE = 0.05  # of the time that micro-batches take, which sampling join keys may take
 
 
@@ -64,34 +76,6 @@ class ServedQuery:
     sink: Sink
     schema: StructType  # of its results
     scheduler: PlanScheduler
-
-
-class Service(NamedTuple):
-    """What a query got in a micro-batch."""
-
-    rounds: int  # that ended
-    rows: int  # of results
-    seconds: float = 0.0  # of workers, for the results of this query
-
-
-@dataclass(frozen=True)
-class BatchRecord:
-    """One micro-batch in the service log: the seconds of its steps, and what each query got."""
-
-    number: int
-    rows: int
-    seconds: Mapping[str, float]
-    served: Mapping[str, Service]  # by token
-    without_time: int = 0  # rows that belong to no round, because their event time is NULL
-    wanted_memory: int = 0  # bytes that all queries together would have held
-    held_memory: int = 0  # bytes that the largest job held
-    lag: float | None = None  # seconds that the latest event time lies behind the clock; None before the first row
-    jobs: tuple[tuple[str, ...], ...] = ()  # the tokens of the queries of each job
-
-    @property
-    def shared_seconds(self) -> float:
-        """The time of the steps that all queries share."""
-        return sum(spent for step, spent in self.seconds.items() if step != COMPUTE)
 
 
 @dataclass
@@ -120,7 +104,8 @@ class SessionEngine:
     ) -> None:
         self.folder = StateFolder(f"{checkpoint}/thalweg")
         self.position = load_position(self.folder)
-        self.log: deque[BatchRecord] = deque(maxlen=LOGGED_BATCHES)
+        self.log: deque[BatchRecord] = deque(maxlen=LOGGED_BATCHES)  # of this process
+        self.history = SessionLog(self.folder.url, self.position.batch)  # also of those before
         self._spark = spark
         self._catalog = catalog
         self._late_folder = late_folder
@@ -128,13 +113,15 @@ class SessionEngine:
         self._prepare = prepare  # called before each micro-batch: queries may have come, gone or changed
         self.served: dict[str, ServedQuery] = {}
         self._keys: dict[str, JoinKeys] = {}  # of the queries whose plan depends on join selectivities
-        self._groups: dict[str, float] = {}  # of aggregated queries, in a round, as far as HAVING keeps them
+        self._groups = dict(self.position.groups)  # in a round, as far as HAVING keeps them
         self._credit = 0.0  # seconds that sampling keys may take
         self._tables = TableViews(spark, catalog.table_frames)
         self._results = ResultJobs(catalog, self._tables)
         self._program = Program(())
-        self._predicates: dict[str, PredicateCounts] = {}  # by the column of a shared call
-        self._arrived: tuple[Panes, Mapping[str, float]] = ({}, {})  # last: rows by pane, and the bytes of a row
+        self._predicates = dict(self.position.predicates)
+        # Rows by pane, and the bytes of a row: of the last micro-batch, and before the first one of what waits.
+        self._arrived: tuple[Panes, Mapping[str, float]] = (self.position.panes, row_sizes(self.position.files))
+        self._shared_seconds = 0.0  # of micro-batches since the last one in which rounds ended
         self._is_first = True  # micro-batch of this process, which may have been tried by another one
 
     @cached_property
@@ -145,7 +132,7 @@ class SessionEngine:
     @property
     def pressure(self) -> float:
         """How many times its cap the session wanted in the last micro-batch in which rounds ended."""
-        wanted = next((record.wanted_memory for record in reversed(self.log) if record.jobs), 0)
+        wanted = next((record.wanted_memory for record in reversed(self.history.batches) if record.jobs), 0)
         return wanted / self.memory if self.memory is not None else 0.0
 
     def refuse_if_too_large(self, query: ProgramQuery) -> None:
@@ -174,6 +161,14 @@ class SessionEngine:
                 self._keys[token] = keys
             else:
                 self._keys.pop(token, None)  # of a query that was removed
+        for token, running in self.served.items():
+            if queries.get(token) is not running:
+                self.history.forget(token)
+        if queries.keys() != self.served.keys():
+            compiled = [query.compiled for query in queries.values()]
+            called = {each.column for query in compiled for own in query.keeps.values() for each in own}
+            self._groups = {token: groups for token, groups in self._groups.items() if token in queries}
+            self._predicates = {column: counts for column, counts in self._predicates.items() if column in called}
         self.served = dict(queries)
         self.position = replace(self.position, queries=dict(positions))
 
@@ -202,10 +197,11 @@ class SessionEngine:
         streams = list(self._catalog.streams.values())
         with RowViews(batch.sparkSession, self._tables, program, streams, self.folder.url, waiting) as views:
             selectivities = self._join_selectivities(program, views)
-            endings, positions = self._endings(program, latest, panes, intake, selectivities)
+            sizes = row_sizes(waiting)
+            endings, positions = self._endings(program, latest, panes, intake, selectivities, sizes)
             endings = [ending for ending in endings if ending.query.token not in failed]
             clock.note("plan")
-            jobs = jobs_under(self.memory, endings, panes, row_sizes(waiting))
+            jobs = jobs_under(self.memory, endings, panes, sizes)
             results, failed_results = self._results.compute(jobs.endings, views, self._results_folder(number))
             clock.note(COMPUTE)
         self._count_groups(endings, results)
@@ -216,17 +212,19 @@ class SessionEngine:
         kept = written_together(still_needed(waiting, needed), needed, self.folder.url, number)
         self._keep_late(batch.sparkSession, intake.late, number)
         clock.note("store")
-        self.position = SessionPosition(number, latest, positions, kept, open_panes(panes, needed))
+        for column, counts in intake.predicates.items():
+            self._predicates[column] = self._predicates.get(column, PredicateCounts()).decayed() + counts
+        self.position = SessionPosition(
+            number, latest, positions, kept, open_panes(panes, needed), dict(self._groups), dict(self._predicates)
+        )
         save_position(self.folder, self.position)
         remove_files(self.folder.url, (*waiting, *intake.late), kept)
         shutil.rmtree(self._results_folder(number), ignore_errors=True)
         clock.note("save")
         self._is_first = False
-        for column, counts in intake.predicates.items():
-            self._predicates[column] = self._predicates.get(column, PredicateCounts()).decayed() + counts
-        self._arrived = (intake.panes, row_sizes(waiting))
+        self._arrived = (intake.panes, sizes)
         self._credit = min(self._credit + SAMPLING_SHARE * sum(clock.seconds.values()), 0.0)
-        self._note(number, intake, clock, jobs, results)
+        self._note(number, intake, clock, jobs, endings, results)
 
     def _join_selectivities(self, program: Program, views: RowViews) -> Mapping[str, Mapping[str, float]]:
         """The join selectivities of the queries whose plan depends on them, as often as it takes little time."""
@@ -249,8 +247,12 @@ class SessionEngine:
         panes: Panes,
         intake: Intake,
         selectivities: Mapping[str, Mapping[str, float]],
+        row_sizes: Mapping[str, float],
     ) -> tuple[list[Ending], dict[str, QueryPosition]]:
-        """The rounds of each query that end now, and where the queries stand when these are delivered."""
+        """The rounds of each query that end now, and where the queries stand when these are delivered.
+
+        A round that does not fit into the session's memory waits, and so do the rounds of the query after it.
+        """
         endings: list[Ending] = []
         positions = dict(self.position.queries)
         delays = {name: stream.delay for name, stream in self._catalog.streams.items()}
@@ -260,6 +262,10 @@ class SessionEngine:
             last = last_to_deliver(query, latest, delays)
             if last is not None and (position.delivered is None or last > position.delivered):
                 numbers = rounds_with_rows(query, panes, position.delivered, last)
+                too_large = first_too_large(self.memory, query, numbers, panes, row_sizes)
+                if too_large is not None:
+                    last, numbers = too_large.number - 1, numbers[: numbers.index(too_large.number)]
+                position = self._waiting(query, position, too_large)
                 scheduler = self.served[query.token].scheduler
                 sizes = self._keys[query.token].table_sizes if query.token in self._keys else {}
                 known = selectivities.get(query.token, {})
@@ -272,6 +278,13 @@ class SessionEngine:
                 )
             positions[query.token] = position
         return endings, positions
+
+    def _waiting(self, query: ProgramQuery, position: QueryPosition, too_large: TooLarge | None) -> QueryPosition:
+        """The position of a query that has to wait for memory, or no more; the program's log tells when it begins."""
+        waits = None if too_large is None or self.memory is None else too_large.told(query, self.memory)
+        if waits is not None and position.waits is None:
+            log.warning("A query of a session waits for memory: %s. %s", query.query.text.strip(), waits)
+        return replace(position, waits=waits)
 
     def _count_groups(self, endings: Sequence[Ending], results: Results) -> None:
         """Note how many groups a round of each aggregated query has: plans are costed with it."""
@@ -309,26 +322,53 @@ class SessionEngine:
     def _results_folder(self, number: int) -> str:
         return f"{self.folder.url}/results/{number}"
 
-    def _note(self, number: int, intake: Intake, clock: _Clock, jobs: Jobs, results: Results) -> None:
-        served: dict[str, Service] = {}
-        for ending in (ending for job in jobs.endings for ending in job):
-            token = ending.query.token
-            own = results.get(token, QueryResults())
-            rounds = served[token].rounds if token in served else 0
-            served[token] = Service(rounds + len(ending.rounds), own.rows, own.seconds)
-        self.log.append(
-            BatchRecord(
-                number,
-                intake.rows,
-                clock.seconds,
-                served,
-                intake.without_time,
-                wanted_memory=jobs.wanted,
-                held_memory=jobs.held,
-                lag=time.time() - max(self.position.latest.values()) / 1e6 if self.position.latest else None,
-                jobs=tuple(tuple(dict.fromkeys(ending.query.token for ending in job)) for job in jobs.endings),
-            )
+    def _note(
+        self,
+        number: int,
+        intake: Intake,
+        clock: _Clock,
+        jobs: Jobs,
+        endings: Sequence[Ending],
+        results: Results,
+    ) -> None:
+        services = {
+            ending.query.token: Service(len(ending.rounds), own.rows, own.seconds)
+            for ending in endings
+            for own in (results.get(ending.query.token, QueryResults()),)
+        }
+        record = BatchRecord(
+            number,
+            intake.rows,
+            clock.seconds,
+            services,
+            intake.without_time,
+            wanted_memory=jobs.wanted,
+            held_memory=jobs.held,
+            lag=time.time() - max(self.position.latest.values()) / 1e6 if self.position.latest else None,
+            jobs=tuple(tuple(dict.fromkeys(ending.query.token for ending in job)) for job in jobs.endings),
         )
+        self._shared_seconds += record.shared_seconds
+        ended = {ending.query.token: self._ended_rounds(ending, results) for ending in endings}
+        lengths = {ending.query.token: ending.query.query.window.length for ending in endings}
+        rounds = divided(number, ended, lengths, self._shared_seconds)
+        if ended:
+            self._shared_seconds = 0.0
+        self.log.append(record)
+        self.history.add(record, rounds)
+
+    def _ended_rounds(self, ending: Ending, results: Results) -> EndedRounds:
+        """The rounds of a query that have ended, as far as its scheduler remembers them."""
+        query, own = ending.query, results.get(ending.query.token)
+        records = last_of(self.served[query.token].scheduler.log, len(ending.rounds))
+        numbers = ending.rounds[len(ending.rounds) - len(records) :]
+        if own is None:
+            rows = [0] * len(numbers)  # it has failed, or no row is left
+        elif query.is_plain:
+            rows = [rows_kept(record, query.query.window.length) for record in records]
+        else:
+            rows = [own.by_round[number] for number in numbers]
+        ends = [number * query.query.window.slide for number in numbers]
+        return EndedRounds(ends, records, rows, 0.0 if own is None else own.seconds)
 
 
 def _with_results(

@@ -40,7 +40,7 @@ class SessionRun:
 def describe_session(session: Session) -> dict[str, Any]:
     """All that is known of a session at this moment."""
     engine = session.engine
-    batches = list(engine.log) if engine is not None else []
+    batches = list(engine.history.batches) if engine is not None else []
     shared = (*engine.program.conditions, *engine.program.calls) if engine is not None else ()
     together = _computed_together(session, engine)
     return {
@@ -79,14 +79,22 @@ def _computed_together(session: Session, engine: SessionEngine | None) -> dict[s
 def _describe_memory(engine: SessionEngine, session: Session) -> dict[str, Any]:
     """The cap, what was wanted and held, at most and last, and the queries that had to wait for their turn."""
     names = {query.compiled.token: query.name for query in session.queries}
-    later = {token for record in engine.log for job in record.jobs[1:] for token in job}
+    batches = list(engine.history.batches)
+    later = {token for record in batches for job in record.jobs[1:] for token in job}
     return {
         "cap": engine.memory,
-        "wanted": max((record.wanted_memory for record in engine.log), default=0),
-        "held": max((record.held_memory for record in engine.log), default=0),
-        "held_now": next((record.held_memory for record in reversed(engine.log) if record.jobs), 0),
+        "wanted": max((record.wanted_memory for record in batches), default=0),
+        "held": max((record.held_memory for record in batches), default=0),
+        "held_now": next((record.held_memory for record in reversed(batches) if record.jobs), 0),
         "in_turns": [name for token, name in names.items() if token in later],
+        "waiting": [name for token, name in names.items() if _waits(token, engine) is not None],
     }
+
+
+def _waits(token: str, engine: SessionEngine) -> str | None:
+    """Why a query waits for memory; None if it does not wait."""
+    position = engine.position.queries.get(token)
+    return None if position is None else position.waits
 
 
 def _describe_query(query: StandingQuery, engine: SessionEngine | None) -> dict[str, Any]:
@@ -101,7 +109,10 @@ def _describe_query(query: StandingQuery, engine: SessionEngine | None) -> dict[
         "name": query.name,
         "text": query.text,
         "status": _status(
-            position.failed if position else None, is_paused=query.is_paused, is_known=position is not None
+            position.failed if position else None,
+            position.waits if position else None,
+            is_paused=query.is_paused,
+            is_known=position is not None,
         ),
         "plan": str(plan),
         "plans": len(plans),
@@ -119,12 +130,42 @@ def _describe_query(query: StandingQuery, engine: SessionEngine | None) -> dict[
         "partitions": query.partitions,
         "charts": _describe_charts(served.scheduler) if served is not None else [],
         "switched": _describe_switches(served.scheduler) if served is not None else [],
+        "last_rounds": _describe_rounds(token, engine) if engine is not None else [],
     }
+
+
+def _describe_rounds(token: str, engine: SessionEngine) -> list[dict[str, Any]]:
+    """The last rounds of a query: how their plans were chosen, what they read and gave, and the time that they took."""
+    return [
+        {
+            "round": service.record.number,
+            "batch": service.batch,
+            "end": service.end,
+            "plan": service.record.plan,
+            "is_move": service.record.is_move,
+            "is_switch": service.record.is_switch,
+            "is_hit": service.record.is_hit,
+            "rows_read": service.rows_read,
+            "rows": service.rows,
+            "seconds": service.seconds,
+            "shared_seconds": service.shared_seconds,
+        }
+        for service in list(engine.history.rounds.get(token, ()))[-TRAIL:]
+    ]
+
+
+def _last_round(rounds: list[dict[str, Any]]) -> list[str]:
+    """The last round in a line; nothing before the first one."""
+    return [
+        f"  last round: {each['rows_read']:,} rows read, {each['rows']:,} result rows, "
+        f"{each['seconds']:.3f} seconds of its own, {each['shared_seconds']:.3f} shared"
+        for each in rounds[-1:]
+    ]
 
 
 def _own_seconds(token: str, engine: SessionEngine | None) -> float:
     """The seconds of workers for the results of a query, in the micro-batches that are remembered."""
-    log = list(engine.log) if engine is not None else []
+    log = list(engine.history.batches) if engine is not None else []
     return sum(record.served[token].seconds for record in log if token in record.served)
 
 
@@ -188,7 +229,8 @@ def session_text(about: dict[str, Any]) -> str:
         cap = "no cap" if memory["cap"] is None else f"cap {memory['cap']:,} bytes"
         told = f"{cap}, wanted {memory['wanted']:,}, held {memory['held']:,}"
         turns = f"; slowed down, in later jobs: {', '.join(memory['in_turns'])}" if memory["in_turns"] else ""
-        lines.append(f"  memory: {told}{turns}")
+        waiting = f"; waiting, since a round does not fit: {', '.join(memory['waiting'])}" if memory["waiting"] else ""
+        lines.append(f"  memory: {told}{turns}{waiting}")
     if about["seconds"]:
         spent = ", ".join(f"{step} {seconds:.2f}" for step, seconds in about["seconds"].items())
         lines.append(f"  seconds: {spent}")
@@ -200,6 +242,7 @@ def session_text(about: dict[str, Any]) -> str:
             f"  {query['text'].strip()}",
             f"  {query['rounds']:,} rounds, {query['rows']:,} result rows, {query['late_rows']:,} late rows",
             f"  {query['seconds']:.2f} seconds of its own",
+            *_last_round(query["last_rounds"]),
             f"  {query['moves']} moves, {query['switches']} switches{fidelity}",
             f"  {_of_plans(query['plans_that_differ_in_spark'], query['plans'])}:",
             *(f"    {line}" for line in query["plan"].splitlines()),
@@ -218,11 +261,13 @@ def _of_plans(plans: int, candidates: int) -> str:
     return f"one of {plans} plans: Spark runs some of {candidates} candidates identically"
 
 
-def _status(failed: str | None, *, is_paused: bool, is_known: bool) -> str:
+def _status(failed: str | None, waits: str | None, *, is_paused: bool, is_known: bool) -> str:
     if failed is not None:
         return f"failed: {failed}"
     if is_paused:
         return "paused"
+    if waits is not None:
+        return f"waits for memory: {waits}"
     return "served" if is_known else "not started"
 
 

@@ -1,5 +1,7 @@
 """A cap for the memory of a session: queries that do not fit into it together are computed one job after the other.
 
+A round that does not fit alone is not computed: its query waits, and its rows stay on disk.
+
 What counts is the rows that a job holds: those of the rounds of its joins, aggregates and distinct rows, as they were
 counted when they came. Rows that only pass through, on their way to a file, and rows that wait on disk do not count.
 """
@@ -10,6 +12,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 
 from thalweg.charts import Weights
 from thalweg.spark.session.branches import Ending
@@ -17,6 +20,7 @@ from thalweg.spark.session.endings import rows_in_rounds
 from thalweg.spark.session.panes import Panes
 from thalweg.spark.session.position import WaitingFile
 from thalweg.spark.session.program import ProgramQuery
+from thalweg.sql.rounds import bounds
 
 UNITS = {"": 1, "b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
@@ -74,6 +78,38 @@ def round_sizes(query: ProgramQuery, panes: Panes, sizes: Mapping[str, float]) -
         for number, (_, kept) in rounds.items():
             held[number] = held.get(number, 0) + int(kept * size)
     return held
+
+
+@dataclass(frozen=True)
+class TooLarge:
+    """A round of a query that does not fit into the memory of its session, and the bytes that it would hold."""
+
+    number: int
+    size: int
+
+    def told(self, query: ProgramQuery, cap: int) -> str:
+        """Why the query waits, and what a user can do about it."""
+        start, end = bounds(self.number, query.query.window)
+        return (
+            f"its round from {_moment(start)} to {_moment(end)} holds {self.size:,} bytes of rows, and the session has "
+            f"memory={cap:,}: this round and those after it wait on disk. Start the session again with more memory; or "
+            "remove the query, and add it with a shorter WINDOW or more conditions; or resume() it, which leaves these "
+            "rounds out"
+        )
+
+
+def _moment(microseconds: int) -> str:
+    return f"{datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def first_too_large(
+    cap: int | None, query: ProgramQuery, numbers: Sequence[int], panes: Panes, sizes: Mapping[str, float]
+) -> TooLarge | None:
+    """The first of some rounds of a query that holds more than the cap; None if all of them fit."""
+    if cap is None or not numbers:
+        return None
+    held = round_sizes(query, panes, sizes)
+    return next((TooLarge(number, held[number]) for number in numbers if held.get(number, 0) > cap), None)
 
 
 def expected_size(query: ProgramQuery, panes: Panes, sizes: Mapping[str, float]) -> float | None:

@@ -7,6 +7,7 @@ again goes on from there.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from typing import Any
 from thalweg.sealed import refusing_odd_values, seal, unseal_json
 from thalweg.spark.folder import StateFolder
 from thalweg.spark.session.panes import Pane, Panes
+from thalweg.spark.session.worker.shared_predicates import PredicateCounts
 
 KIND, VERSION = "session position", 2
 PREFIX = "position-"
@@ -33,6 +35,7 @@ class QueryPosition:
     failed: str | None = None
     is_paused: bool = False
     schedule: Mapping[str, Any] | None = None  # what its scheduler has learnt
+    waits: str | None = None  # why its next round is not computed although it has ended
 
     @property
     def is_served(self) -> bool:
@@ -61,6 +64,8 @@ class SessionPosition:
     queries: Mapping[str, QueryPosition] = field(default_factory=dict)  # by token
     files: tuple[WaitingFile, ...] = ()
     panes: Panes = field(default_factory=dict)  # with rows that wait
+    groups: Mapping[str, float] = field(default_factory=dict)  # in a round of each aggregated query, by token
+    predicates: Mapping[str, PredicateCounts] = field(default_factory=dict)  # by the column of a shared call
 
     def to_bytes(self) -> bytes:
         """The file's content."""
@@ -80,6 +85,9 @@ class SessionPosition:
                     stream: {int(end): _pane(**pane) for end, pane in ends.items()}
                     for stream, ends in values["panes"].items()
                 },
+                # Positions of early versions have neither.
+                groups={token: _number(groups) for token, groups in values.get("groups", {}).items()},
+                predicates={column: _counts(**each) for column, each in values.get("predicates", {}).items()},
             )
 
 
@@ -90,6 +98,8 @@ def _query_position(values: Mapping[str, Any]) -> QueryPosition:
         _whole(number)
     if not isinstance(position.schedule, Mapping | None):
         raise TypeError(f"the schedule is {position.schedule!r:.40}")
+    if not isinstance(position.waits, str | None):
+        raise TypeError(f"a query waits because of {position.waits!r:.40}")
     return position
 
 
@@ -105,6 +115,16 @@ def _pane(width: int, rows: int, kept: Mapping[str, int]) -> Pane:
     if _whole(width) < 1:
         raise ValueError(f"a pane is {width} microseconds wide")
     return Pane(width, _whole(rows), _whole_numbers(kept))
+
+
+def _counts(rows: float, true: float, seconds: float) -> PredicateCounts:
+    return PredicateCounts(_number(rows), _number(true), _number(seconds))
+
+
+def _number(value: object) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0.0 <= value < math.inf:
+        raise ValueError(f"{value!r:.40} is no number of 0 or more")
+    return value
 
 
 def _whole_numbers(values: Mapping[str, int]) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ class QueryResults:
 
     files: list[tuple[str, int]] = field(default_factory=list)  # with the rows of each
     seconds: float = 0.0  # of workers or threads, of its own
+    by_round: Counter[int] = field(default_factory=Counter)  # rows; none of a query whose conditions choose rows
 
     @property
     def rows(self) -> int:
@@ -34,6 +36,7 @@ class QueryResults:
         """Add the results of another job."""
         self.files += other.files
         self.seconds += other.seconds
+        self.by_round.update(other.by_round)
 
 
 Results = dict[str, QueryResults]  # by token
@@ -101,10 +104,10 @@ class ResultJobs:
         frame = written_files(branches_of(endings), views, self._catalog, folder, in_one_task=views.in_one_task)
         found: Results = {}
         rounds: dict[str, set[int]] = {}
-        for token, file, rows, numbers, seconds in frame.collect():
+        for token, file, by_round, numbers, seconds in frame.collect():
             rounds.setdefault(token, set()).update(numbers)
-            files = [(file, rows)] if file is not None else []
-            found.setdefault(token, QueryResults()).add(QueryResults(files, seconds))
+            files = [(file, sum(by_round.values()))] if file is not None else []
+            found.setdefault(token, QueryResults()).add(QueryResults(files, seconds, Counter(by_round)))
         for ending in endings:
             query = ending.query
             missing = set(ending.rounds) - rounds.get(query.token, set())
@@ -112,5 +115,6 @@ class ResultJobs:
                 if query.token not in self._of_no_rows:
                     self._of_no_rows[query.token] = ResultOfNoRows(query, views.spark, self._tables, self._catalog)
                 files = self._of_no_rows[query.token].write(missing, folder)
-                found.setdefault(query.token, QueryResults()).add(QueryResults(files))
+                by_round = Counter(missing if files else ())  # of each round one row, if HAVING keeps it
+                found.setdefault(query.token, QueryResults()).add(QueryResults(files, by_round=by_round))
         return found

@@ -13,17 +13,29 @@ from thalweg.charts import ByChart, CostModel, PlanCosts, PlanScheduler, TupleRa
 from thalweg.charts.plan import QueryPlan
 from thalweg.charts.statistics import RoundStatistics
 from thalweg.spark.session.endings import rows_in_rounds
+from thalweg.spark.session.input_sizes import InputSizes
 from thalweg.spark.session.panes import Panes
 from thalweg.spark.session.program import ProgramQuery
 
 MICROSECONDS = 1e6  # in a second
+NO_SIZES = InputSizes()  # all rows count the same, projected or not
 
 
 def scheduler_of(
-    kind: type[PlanScheduler], query: ProgramQuery, weights: Weights, parts: int, rates: TupleRates
+    kind: type[PlanScheduler],
+    query: ProgramQuery,
+    weights: Weights,
+    parts: int,
+    rates: TupleRates,
+    sizes: InputSizes = NO_SIZES,
 ) -> PlanScheduler:
     """A scheduler for the plans of a query."""
-    model = CostModel(window=query.query.window.length / MICROSECONDS, tuple_rates=rates)
+    model = CostModel(
+        window=query.query.window.length / MICROSECONDS,
+        tuple_rates=rates,
+        column_sizes=sizes.columns,
+        input_sizes=sizes.rows,
+    )
     costs = PlanCosts(query.space, model, weights, alike_is_same=True)
     return ByChart(costs, parts=parts) if kind is ByChart else kind(costs)
 

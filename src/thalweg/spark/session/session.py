@@ -6,6 +6,7 @@ import itertools
 import os
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from thalweg.charts.draw import HeatMap
@@ -17,6 +18,8 @@ from thalweg.spark.joins.text import microseconds
 from thalweg.spark.session.checkpoint_files import await_sources, renamed_by_file_system
 from thalweg.spark.session.engine import SessionEngine
 from thalweg.spark.session.explain import SessionRun, heat_maps
+from thalweg.spark.session.input_sizes import input_sizes
+from thalweg.spark.session.logs import RoundService
 from thalweg.spark.session.lower import Catalog, QueryLowering
 from thalweg.spark.session.memory import memory_cap
 from thalweg.spark.session.no_rows import views_of_no_rows
@@ -37,7 +40,10 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 DELAY = "0 seconds"
-LOG = "query string, round bigint, plan string, is_move boolean, is_switch boolean, is_hit boolean"
+LOG = (
+    "query string, round bigint, plan string, is_move boolean, is_switch boolean, is_hit boolean, batch bigint, "
+    "round_end timestamp, rows_read bigint, rows bigint, seconds double, shared_seconds double"
+)
 SERVICE_LOG = (
     "batch bigint, query string, rounds bigint, rows bigint, seconds double, shared_rows bigint, shared_seconds double"
 )
@@ -58,7 +64,8 @@ class Session:
         well, for each stream.
     memory
         A cap such as ``"512MB"`` for the rows that a job of the session holds at a time. Queries that do not fit into
-        it together are computed in turns, one job after the other: later, but all of them and every time.
+        it together are computed in turns, one job after the other: later, but all of them and every time. A query of
+        which a single round does not fit waits, and its rows stay on disk; `explain` says so.
 
     Examples
     --------
@@ -173,7 +180,9 @@ class Session:
             if self.engine is not None:
                 self.engine.refuse_if_too_large(compiled)
                 self._claim(token, sink)
-            query = StandingQuery(compiled, called, sink, schema, options, self._remove)
+            selected = frozenset(selection.alias for selection in parsed.selections)
+            sizes = input_sizes(parsed.inputs, selected, {source.name: source.frame.schema for source in known})
+            query = StandingQuery(compiled, called, sink, schema, sizes, options, self._remove)
             self._queries[token] = query
         return query
 
@@ -248,13 +257,18 @@ class Session:
         return [] if served is None else heat_maps(served.scheduler)
 
     def log(self) -> DataFrame:
-        """Every round that the schedulers remember: its query, its plan, and whether it was a move, a switch, a hit."""
+        """The last rounds of each query: how its plan was chosen, what it read and gave, and the time that it took.
+
+        The seconds of its own that a query took in a micro-batch are divided over its rounds that ended, by the rows
+        of its streams that each of them read; shared seconds over the rounds of all queries. Shared seconds of a
+        micro-batch in which no round ends count for the next one.
+        """
         engine = self.engine
         records = [
-            (query.name, record.number, record.plan, record.is_move, record.is_switch, record.is_hit)
+            (query.name, *_logged(service))
             for query in self.queries
-            if engine is not None and query.compiled.token in engine.served
-            for record in engine.served[query.compiled.token].scheduler.log
+            if engine is not None
+            for service in list(engine.history.rounds.get(query.compiled.token, ()))
         ]
         return self.spark.createDataFrame(records, LOG)
 
@@ -268,7 +282,7 @@ class Session:
         names = {query.compiled.token: query.name for query in self.queries}
         records = [
             (record.number, names[token], *service, record.rows, record.shared_seconds)
-            for record in (list(engine.log) if engine is not None else [])
+            for record in (list(engine.history.batches) if engine is not None else [])
             for token, service in record.served.items()
             if token in names
         ]
@@ -292,7 +306,13 @@ class Session:
             latest = engine.position.latest
             positions = {token: query.position(known.get(token), latest) for token, query in self._queries.items()}
             served = {
-                token: query.served(running.get(token), positions[token], lambda: engine.tuple_rates, engine.pressure)
+                token: query.served(
+                    running.get(token),
+                    positions[token],
+                    lambda: engine.tuple_rates,
+                    engine.pressure,
+                    engine.history.rounds.get(token, ()),
+                )
                 for token, query in self._queries.items()
             }
             engine.serve(served, positions)
@@ -350,6 +370,14 @@ class Session:
     def _refuse_if_running(self, what: str) -> None:
         if self._running is not None and self._running.isActive:
             raise RuntimeError(f"the session is running: stop it before {what}")
+
+
+def _logged(service: RoundService) -> tuple[Any, ...]:
+    """A round as a row of the log."""
+    record = service.record
+    end = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=service.end)
+    chosen = (record.number, record.plan, record.is_move, record.is_switch, record.is_hit)
+    return (*chosen, service.batch, end, service.rows_read, service.rows, service.seconds, service.shared_seconds)
 
 
 def _check_frame(frame: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,8 @@ from thalweg.charts import SCHEDULERS, ByChart, PlanScheduler, TupleRates, Weigh
 from thalweg.registry import find
 from thalweg.sealed import SavedStateError
 from thalweg.spark.session.engine import ServedQuery
+from thalweg.spark.session.input_sizes import InputSizes
+from thalweg.spark.session.logs import RoundService
 from thalweg.spark.session.memory import weights_under
 from thalweg.spark.session.position import QueryPosition
 from thalweg.spark.session.program import ProgramQuery
@@ -47,17 +49,26 @@ class StandingQuery:
     """
 
     def __init__(
-        self, compiled: ProgramQuery, name: str, sink: Sink, schema: StructType, options: QueryOptions, remove: Remove
+        self,
+        compiled: ProgramQuery,
+        name: str,
+        sink: Sink,
+        schema: StructType,
+        sizes: InputSizes,
+        options: QueryOptions,
+        remove: Remove,
     ) -> None:
         self.name = name
         self.compiled = compiled
         self.sink = sink
         self.schema = schema
+        self.sizes = sizes
         self.weights = options.weights
         self.partitions = options.partitions
         self.is_paused = False
         self._scheduler = options.scheduler
         self._is_resumed = False
+        self._is_known = False  # whether it was compared with where a session before has left it
         self._is_removed = False
         self._remove = remove
 
@@ -73,12 +84,18 @@ class StandingQuery:
         return self.sink.table()
 
     def pause(self) -> None:
-        """Stop serving the query. Rounds that end meanwhile are not computed, and their rows are not kept for it."""
+        """Stop serving the query. Rounds that end meanwhile are not computed, and their rows are not kept for it.
+
+        A query that was paused stays so in a session that is started again.
+        """
         self._refuse_if_removed()
         self.is_paused = True
 
     def resume(self) -> None:
-        """Serve a query again that was paused or has failed, from the first round on of which no row has come yet."""
+        """Serve a query again that was paused, has failed or waits for memory.
+
+        It goes on with the first round of which no row has come yet.
+        """
         self._refuse_if_removed()
         self.is_paused = False
         self._is_resumed = True
@@ -110,11 +127,15 @@ class StandingQuery:
     def position(self, known: QueryPosition | None, latest: Mapping[str, int]) -> QueryPosition:
         """Where the query stands when the next micro-batch comes."""
         position = known or QueryPosition(self.compiled.query.digest, self._before_unseen(latest))
-        if self._is_resumed and position.failed is not None:
-            position = replace(position, failed=None, delivered=self._before_unseen(latest))
-        if position.is_paused and not self.is_paused:  # also in a session that was started again: rows were not kept
+        if position.is_paused and not self._is_known and not self._is_resumed:
+            self.is_paused = True  # as it was when the session ended
+        if self._is_resumed and (position.failed is not None or position.waits is not None):
+            position = replace(position, failed=None, waits=None, delivered=self._before_unseen(latest))
+        if position.is_paused and not self.is_paused:  # rows were not kept
             position = replace(position, delivered=self._before_unseen(latest))
-        self._is_resumed = False
+        if self.is_paused:
+            position = replace(position, waits=None)
+        self._is_resumed, self._is_known = False, True
         return replace(position, is_paused=self.is_paused)
 
     def served(
@@ -123,17 +144,18 @@ class StandingQuery:
         position: QueryPosition,
         rates: Callable[[], TupleRates],
         pressure: float = 0.0,
+        rounds: Iterable[RoundService] = (),
     ) -> ServedQuery:
         """The query as the engine serves it, with what its scheduler has learnt.
 
-        `pressure` is how many times its cap the session wants.
+        `pressure` is how many times its cap the session wants, `rounds` are those that the session remembers.
         """
         if running is None:
-            known = rates() if len(self.compiled.query.inputs) > 1 else TupleRates()
-            scheduler = scheduler_of(self._scheduler, self.compiled, self.weights, self.partitions, known)
+            scheduler = self.scheduler(self._scheduler, rates())
             if position.schedule is not None:
                 with contextlib.suppress(SavedStateError):  # of other plans: it learns anew
                     scheduler.load(position.schedule)
+                    scheduler.log.extend(each.record for each in rounds)
             running = ServedQuery(self.compiled, self.sink, self.schema, scheduler)
         scheduler = running.scheduler
         weights = weights_under(self.weights, pressure)
@@ -142,6 +164,10 @@ class StandingQuery:
         if isinstance(scheduler, ByChart) and scheduler.parts != self.partitions:
             scheduler.divide(self.partitions)
         return running
+
+    def scheduler(self, kind: type[PlanScheduler], rates: TupleRates) -> PlanScheduler:
+        """A scheduler for the plans of the query, which has learnt nothing yet."""
+        return scheduler_of(kind, self.compiled, self.weights, self.partitions, rates, self.sizes)
 
     def _before_unseen(self, latest: Mapping[str, int]) -> int | None:
         """The round before the first one of which no row has come yet; None if no row has come at all."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +29,18 @@ TUMBLING: Any = {"length": 20, "slide": 20}
 def written(writer: ResultFiles, batches: list[pa.RecordBatch]) -> dict[str, pa.Table]:
     """What each query's file holds, by token; the driver is told of every file once, with its rows."""
     (told,) = list(writer(iter(batches)))
-    assert told.schema.names == ["query", "file", "rows", "rounds", "seconds"]
+    assert told.schema.names == ["query", "file", "results", "rounds", "seconds"]
     tables = {}
     for row in told.to_pylist():
         assert row["seconds"] > 0
         if row["file"] is None:
-            assert row["rows"] == 0
+            assert row["results"] == []
             continue
         assert row["query"] not in tables
         tables[row["query"]] = parquet.read_table(Path(writer.folder, row["file"]))
-        assert tables[row["query"]].num_rows == row["rows"]
+        ends = tables[row["query"]].column("round_end").cast(pa.int64()).to_pylist()
+        (slide,) = [query.slide for query in writer.queries if query.token == row["query"]]
+        assert Counter(dict(row["results"])) == Counter(end // slide for end in ends)
     return tables
 
 
@@ -98,7 +101,7 @@ def test_rows_of_several_branches_come_together(tmp_path: Path) -> None:
 def test_the_driver_is_told_of_rounds_even_if_having_drops_their_rows(tmp_path: Path) -> None:
     query = QueryFile("all", 0, (IS_LARGE,), ((X, "x"),), **TUMBLING, tells_rounds=True)
     (told,) = list(ResultFiles(str(tmp_path), (query,))(iter([BATCH.slice(1, 1)])))
-    assert told.drop_columns("seconds").to_pylist() == [{"query": "all", "file": None, "rows": 0, "rounds": [1]}]
+    assert told.drop_columns("seconds").to_pylist() == [{"query": "all", "file": None, "results": [], "rounds": [1]}]
 
 
 def test_the_result_of_no_rows_comes_once_for_each_round() -> None:

@@ -15,7 +15,7 @@ from thalweg_lab.benches.session.work import STREAMS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from thalweg.spark.session.engine import BatchRecord
+    from thalweg.spark.session.logs import BatchRecord
 
 APART, BY_HAND = "a streaming query of Spark for each", "one foreachBatch that shares by hand"
 

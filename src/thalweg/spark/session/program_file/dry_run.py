@@ -9,7 +9,7 @@ from textwrap import indent
 from thalweg.charts import ByChart, Chart, Dimension, PlanCosts, PlanNode, RoundStatistics, TupleRates, build_charts
 from thalweg.charts.draw import LETTERS, as_text, heat_map
 from thalweg.charts.query_charts import first_ranges
-from thalweg.spark.session.schedules import scheduler_of
+from thalweg.spark.session.rates import known_rates
 from thalweg.spark.session.session import Session
 from thalweg.spark.session.standing import StandingQuery
 
@@ -20,16 +20,21 @@ ASSUMED_ROWS = 1_000.0  # of every table
 
 def dry_run_text(session: Session) -> str:
     """The plans and charts of all queries of a session that has not started."""
+    measured = known_rates(session.spark)
+    speed = "operators of usual speed, since none was measured on this machine yet"
+    if measured is not None:
+        speed = "but operators as fast as they were measured on this machine"
     assumed = (
         f"Nothing has run. Charts are drawn for assumed numbers: {ASSUMED_RATE:,.0f} rows a second in every stream, "
         f"{ASSUMED_ROWS:,.0f} rows in every table, conditions that keep {ASSUMED_SELECTIVITY:.0%}, "
-        "operators of usual speed; @ marks this point. While a session runs, its charts follow what is measured."
+        f"{speed}; @ marks this point. While a session runs, its charts follow what is measured."
     )
-    return "\n\n".join([assumed, *(_query_text(query) for query in session.queries)])
+    rates = measured or TupleRates()
+    return "\n\n".join([assumed, *(_query_text(query, rates) for query in session.queries)])
 
 
-def _query_text(query: StandingQuery) -> str:
-    costs = scheduler_of(ByChart, query.compiled, query.weights, query.partitions, TupleRates()).costs
+def _query_text(query: StandingQuery, rates: TupleRates) -> str:
+    costs = query.scheduler(ByChart, rates).costs
     statistics = assumed_statistics(query)
     ranges = {name: _wide(dimension) for name, dimension in first_ranges(costs, statistics).items()}
     charts = build_charts(costs, query.partitions, ranges, statistics)

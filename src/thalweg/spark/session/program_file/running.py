@@ -14,8 +14,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from thalweg.spark.session.engine import BatchRecord
 from thalweg.spark.session.explain import describe_session
+from thalweg.spark.session.logs import BatchRecord
 from thalweg.spark.session.program_file.session_of_file import reason
 from thalweg.spark.session.session import Session
 from thalweg.spark.session.sinks import MemorySink
@@ -79,7 +79,7 @@ class BatchPrinter:
 def batch_line(record: BatchRecord, names: Mapping[str, str]) -> str:
     """One micro-batch for people to read; `names` has the queries by their tokens.
 
-    >>> from thalweg.spark.session.engine import Service
+    >>> from thalweg.spark.session.logs import Service
     >>> batch_line(BatchRecord(3, 12_000, {"count": 0.2, "compute": 1.0}, {"t": Service(2, 40)}), {"t": "web"})
     'micro-batch 3: 12,000 rows in 1.2 s; web: 2 rounds, 40 results'
     """

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -19,7 +20,10 @@ ROUND_COLUMNS = ("round_start", "round_end")
 MICROSECONDS = pa.timestamp("us", tz="UTC")
 ROWS_A_GROUP = 20_000  # of a file: a worker holds up to as many rows of each query
 # What the driver is told: a line for each query whose branch had rows.
-WRITTEN = "query string, file string, rows bigint, rounds array<bigint>, seconds double"
+WRITTEN = "query string, file string, results map<bigint, bigint>, rounds array<bigint>, seconds double"
+
+
+RESULTS = pa.map_(pa.int64(), pa.int64())  # result rows, by the number of their round
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ class ResultFiles:
                 "file": pa.array(
                     [each.file.path if each.file.rows else None for each in written.values()], pa.string()
                 ),
-                "rows": pa.array([each.file.rows for each in written.values()], pa.int64()),
+                "results": pa.array([list(each.results.items()) for each in written.values()], RESULTS),
                 "rounds": pa.array([sorted(each.rounds) for each in written.values()], pa.list_(pa.int64())),
                 "seconds": pa.array([each.seconds for each in written.values()], pa.float64()),
             }
@@ -97,12 +101,16 @@ class _Written:
     query: QueryFile
     file: GroupedFile
     rounds: set[int] = field(default_factory=set)  # that have rows, kept or not
+    results: Counter[int] = field(default_factory=Counter)  # rows, by the number of their round
     seconds: float = 0.0
 
     def add(self, numbers: pa.Array, columns: list[pa.Array]) -> None:
         if self.query.tells_rounds:
             self.rounds.update(pc.unique(numbers).to_pylist())
-        self.file.add(_taken(numbers, columns, self.query))
+        taken = _taken(numbers, columns, self.query)
+        for counted in pc.value_counts(taken.column(1).cast(pa.int64())).to_pylist() if taken.num_rows else ():
+            self.results[counted["values"] // self.query.slide] += counted["counts"]
+        self.file.add(taken)
 
 
 def result_file(folder: str, token: str) -> GroupedFile:
