@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from thalweg.charts import PlanScheduler, TupleRates
-from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.folder import StateFolder
 from thalweg.spark.interruptions import brief_interruptions, refuse_interruption
 from thalweg.spark.job_descriptions import described_jobs
@@ -301,9 +300,7 @@ class SessionEngine:
         """Write the rows that came too late for some query aside."""
         for stream in {file.stream for file in files}:
             paths = [f"{self.folder.url}/{file.path}" for file in files if file.stream == stream]
-            rows = spark.read.parquet(*paths)
-            own = [name for name in rows.columns if name.startswith(f"{stream}:")]
-            late = rows.select(*map(backticked, own)).toDF(*(name.partition(":")[2] for name in own))
+            late = spark.read.schema(self._catalog.streams[stream].schema).parquet(*paths)
             late.write.mode("overwrite").parquet(f"{self._late_folder}/{stream}/batch={number}")
 
     def _results_folder(self, number: int) -> str:
