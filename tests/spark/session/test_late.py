@@ -54,7 +54,7 @@ class KilledError(Exception):
 def test_late_rows_are_counted_for_each_query_and_kept_once(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The session ends in the middle of a micro-batch with late rows, after these were written, and is started again."""
+    """The session ends in the middle of a micro-batch whose late rows were written, and is started again."""
     driver = Driver(spark, tmp_path, late=tmp_path / "late")
     write_files(tmp_path, BATCHES)
     save = engine.save_position

@@ -45,6 +45,7 @@ from thalweg.spark.session.sinks import Delivery, Sink
 from thalweg.spark.session.views import RowViews, TableViews
 from thalweg.spark.session.waiting import needed_after, open_panes, remove_files, still_needed, written_together
 from thalweg.spark.session.worker.shared_predicates import PredicateCounts
+from thalweg.sql.rounds import bounds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -81,6 +82,7 @@ class BatchRecord:
     rows: int
     seconds: Mapping[str, float]
     served: Mapping[str, Service]  # by token
+    ends: Mapping[str, int] = field(default_factory=dict)  # of the last round that ended, in microseconds, by token
     without_time: int = 0  # rows that belong to no round, because their event time is NULL
     wanted_memory: int = 0  # bytes that all queries together would have held
     held_memory: int = 0  # bytes that the largest job held
@@ -308,17 +310,21 @@ class SessionEngine:
 
     def _note(self, number: int, intake: Intake, clock: _Clock, jobs: Jobs, results: Results) -> None:
         served: dict[str, Service] = {}
+        ends: dict[str, int] = {}
         for ending in (ending for job in jobs.endings for ending in job):
             token = ending.query.token
             own = results.get(token, QueryResults())
             rounds = served[token].rounds if token in served else 0
             served[token] = Service(rounds + len(ending.rounds), own.rows, own.seconds)
+            end = bounds(max(ending.rounds), ending.query.query.window)[1]
+            ends[token] = max(end, ends.get(token, end))
         self.log.append(
             BatchRecord(
                 number,
                 intake.rows,
                 clock.seconds,
                 served,
+                ends,
                 intake.without_time,
                 wanted_memory=jobs.wanted,
                 held_memory=jobs.held,

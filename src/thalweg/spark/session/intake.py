@@ -75,7 +75,8 @@ def take_in(
     shutil.rmtree(f"{folder}/{own_folder}", ignore_errors=True)  # of a try that did not end
     make_private_folder(Path(folder, own_folder))
     slots = column_slots(
-        streams, {each.name: each.frame.columns if each.name in late_until else program.columns(each) for each in streams}
+        streams,
+        {each.name: each.frame.columns if each.name in late_until else program.columns(each) for each in streams},
     )
     intakes = [
         _stream_intake(stream, program, catalog, slots, known, needed_after.get(stream.name, NEVER), late_until)
