@@ -6,6 +6,8 @@ break. The oracle knows the definition of rounds alone, and runs the text of a q
 
 from __future__ import annotations
 
+import csv
+import datetime as dt
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -169,9 +171,19 @@ def rows_in_memory(query: StandingQuery) -> Counter[Result]:
 
 
 def rows_in_folder(folder: Path) -> Counter[Result]:
-    """The results of a query that writes Parquet files."""
+    """The results of a query that writes Parquet files, or CSV files of whole numbers."""
     files = sorted(folder.glob("*.parquet"))
-    return sum((results_of(parquet.read_table(file, partitioning=None)) for file in files), Counter())
+    found = sum((results_of(parquet.read_table(file, partitioning=None)) for file in files), Counter[Result]())
+    for file in folder.glob("*.csv"):
+        with file.open(newline="") as lines:
+            for start, end, *values in csv.reader(lines):
+                outputs = (int(value) if value else None for value in values)
+                found[_microseconds(start), _microseconds(end), *outputs] += 1
+    return found
+
+
+def _microseconds(text: str) -> int:
+    return (dt.datetime.fromisoformat(text) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1)
 
 
 def results_of(table: pa.Table) -> Counter[Result]:

@@ -23,7 +23,8 @@ from tests.spark.session.harness import (
 )
 
 import thalweg as tw
-from thalweg.spark.session import engine
+from thalweg.spark.folder import StateFolder
+from thalweg.spark.session.position import SessionPosition, save_position
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,12 +58,11 @@ def test_late_rows_are_counted_for_each_query_and_kept_once(
     """The session ends in the middle of a micro-batch whose late rows were written, and is started again."""
     driver = Driver(spark, tmp_path, late=tmp_path / "late")
     write_files(tmp_path, BATCHES)
-    save = engine.save_position
 
-    def save_some(folder: engine.StateFolder, position: engine.SessionPosition) -> None:
+    def save_some(folder: StateFolder, position: SessionPosition) -> None:
         if position.batch == 2:
             raise KilledError("there is no power")
-        save(folder, position)
+        save_position(folder, position)
 
     def start(session: tw.Session) -> None:
         for name, query in QUERIES.items():
@@ -70,7 +70,7 @@ def test_late_rows_are_counted_for_each_query_and_kept_once(
         session.start(availableNow=True)
 
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "save_position", save_some)
+        patch.setattr("thalweg.spark.session.engine.save_position", save_some)
         start(driver.session)
         with pytest.raises(Exception, match="there is no power"):
             driver.session.await_termination(SECONDS)
@@ -87,6 +87,22 @@ def test_late_rows_are_counted_for_each_query_and_kept_once(
     assert not (tmp_path / "late" / "B").exists()
     file = next((tmp_path / "late" / "A").glob("*/*.parquet"))
     assert parquet.read_schema(file).names == ["k", "x", "s", "ts"]
+
+
+def test_rows_in_time_are_not_late_for_a_query_that_is_added_or_resumed(spark: SparkSession, tmp_path: Path) -> None:
+    """Its first round is one of which no row has come: it does not take the rows of the round before, which go on."""
+    driver = Driver(spark, tmp_path, late=tmp_path / "late")
+    paused = driver.session.query(str(LONG))
+    driver.run(BATCHES[0])
+    paused.pause()
+    added = driver.session.query(str(LONG))
+    driver.run(BATCHES[1])
+    paused.resume()
+    driver.run(*BATCHES[2:])
+    assert driver.engine is not None
+    for query in (paused, added):
+        assert driver.engine.position.queries[query.compiled.token].late == late_rows(LONG, BATCHES) > 0
+    assert late_rows_in_folder(tmp_path / "late" / "A") == rows_kept_aside([LONG], BATCHES, "A")
 
 
 def test_a_single_word_is_no_folder_for_late_rows(spark: SparkSession, tmp_path: Path) -> None:

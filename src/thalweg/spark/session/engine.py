@@ -23,7 +23,14 @@ from thalweg.spark.folder import StateFolder
 from thalweg.spark.interruptions import brief_interruptions, refuse_interruption
 from thalweg.spark.job_descriptions import described_jobs
 from thalweg.spark.session.branches import Ending
-from thalweg.spark.session.endings import failed_predicates, last_to_deliver, late_rows, late_until, rounds_with_rows
+from thalweg.spark.session.endings import (
+    failed_predicates,
+    last_missed,
+    last_to_deliver,
+    late_rows,
+    late_until,
+    rounds_with_rows,
+)
 from thalweg.spark.session.failures import reason
 from thalweg.spark.session.intake import Intake, take_in
 from thalweg.spark.session.key_sample import JoinKeys, sample_keys
@@ -134,6 +141,7 @@ class SessionEngine:
         self._tables = TableViews(spark, catalog.table_frames)
         self._results = ResultJobs(catalog, self._tables)
         self._program = Program(())
+        self._delays = {name: stream.delay for name, stream in catalog.streams.items()}
         self._predicates: dict[str, PredicateCounts] = {}  # by the column of a shared call
         self._arrived: tuple[Panes, Mapping[str, float]] = ({}, {})  # last: rows by pane, and the bytes of a row
         self._is_first = True  # micro-batch of this process, which may have been tried by another one
@@ -189,7 +197,8 @@ class SessionEngine:
 
     def _run(self, batch: DataFrame, number: int) -> None:
         before, program, clock = self.position, self.program, _Clock()
-        late = late_until(program, before.queries) if self._late_folder is not None else {}
+        keeps_late = self._late_folder is not None
+        late = late_until(program, before.queries, before.latest, self._delays) if keeps_late else {}
         needed = needed_after(program, before.queries)
         intake = take_in(batch, program, self._catalog, self.folder.url, number, needed, late, self._predicates)
         clock.note("take in")
@@ -254,11 +263,11 @@ class SessionEngine:
         """The rounds of each query that end now, and where the queries stand when these are delivered."""
         endings: list[Ending] = []
         positions = dict(self.position.queries)
-        delays = {name: stream.delay for name, stream in self._catalog.streams.items()}
         for query in program.queries:
             position = positions[query.token]
-            position = replace(position, late=position.late + late_rows(query, intake.panes, position.delivered))
-            last = last_to_deliver(query, latest, delays)
+            missed = last_missed(query, position.delivered, self.position.latest, self._delays)
+            position = replace(position, late=position.late + late_rows(query, intake.panes, missed))
+            last = last_to_deliver(query, latest, self._delays)
             if last is not None and (position.delivered is None or last > position.delivered):
                 numbers = rounds_with_rows(query, panes, position.delivered, last)
                 scheduler = self.served[query.token].scheduler
