@@ -78,7 +78,8 @@ class Session:
     ) -> None:
         if not hasattr(spark, "_jsparkSession"):
             raise TypeError(
-                "tw.Session needs a classic Spark session: with Spark Connect run each query with tw.stream"
+                "tw.Session needs a classic session: with Spark Connect write each query as a streaming query of its "
+                "own, with tw.where or tw.join"
             )
         if "://" in os.fspath(checkpoint):
             raise ValueError(
