@@ -89,12 +89,12 @@ class BatchRecord:
     rows: int
     seconds: Mapping[str, float]
     served: Mapping[str, Service]  # by token
-    ends: Mapping[str, int] = field(default_factory=dict)  # of the last round that ended, in microseconds, by token
     without_time: int = 0  # rows that belong to no round, because their event time is NULL
     wanted_memory: int = 0  # bytes that all queries together would have held
     held_memory: int = 0  # bytes that the largest job held
     lag: float | None = None  # seconds that the latest event time lies behind the clock; None before the first row
     jobs: tuple[tuple[str, ...], ...] = ()  # the tokens of the queries of each job
+    ends: Mapping[str, int] = field(default_factory=dict)  # of the last round that ended, in microseconds, by token
 
     @property
     def shared_seconds(self) -> float:
@@ -333,12 +333,12 @@ class SessionEngine:
                 intake.rows,
                 clock.seconds,
                 served,
-                ends,
                 intake.without_time,
                 wanted_memory=jobs.wanted,
                 held_memory=jobs.held,
                 lag=time.time() - max(self.position.latest.values()) / 1e6 if self.position.latest else None,
                 jobs=tuple(tuple(dict.fromkeys(ending.query.token for ending in job)) for job in jobs.endings),
+                ends=ends,
             )
         )
 

@@ -10,7 +10,7 @@ def test_many_queries_are_summed_up_in_lines_that_fit_a_terminal() -> None:
     names = {str(number): f"a_query_of_a_host_{number}" for number in range(100)}
     served = {token: Service(12, 1_000 * int(token)) for token in names}
     ends = dict.fromkeys(names, END)
-    lines = list(batch_lines(BatchRecord(1_000, 12_345_678, {"compute": 12.3}, served, ends), names))
+    lines = list(batch_lines(BatchRecord(1_000, 12_345_678, {"compute": 12.3}, served, ends=ends), names))
     assert len(lines) == 1 + SHOWN_QUERIES + 1
     assert max(map(len, lines)) <= 80
     assert lines[1] == "  a_query_of_a_host_99: 12 rounds, 99,000 results, until 2023-11-14 22:13:20 UTC"
