@@ -24,6 +24,13 @@ def test_every_command_has_help(words: list[str]) -> None:
     assert "Usage" in output
 
 
+@pytest.mark.parametrize("words", [[], ["explain"], ["run"]])
+def test_flags_take_no_value(words: list[str]) -> None:
+    _, output = run(*words, "--help")
+    assert "--help" in output
+    assert "<bool>" not in output
+
+
 @pytest.mark.parametrize("name", COMMANDS_OF_THE_LAB)
 @pytest.mark.parametrize("words", [[], ["run", "--all"], ["--help"]])
 def test_commands_of_the_lab_say_what_to_install(name: str, words: list[str]) -> None:

@@ -67,6 +67,7 @@ def test_every_command_has_help(words: list[str]) -> None:
     code, output = run(*words, "--help")
     assert code == 0
     assert "Usage" in output
+    assert "<bool>" not in output  # flags take no value
 
 
 def test_list_shows_every_experiment() -> None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from thalweg.plain_help import PlainCommand, PlainGroup
+
 if TYPE_CHECKING:
     from thalweg.joinorder import JoinExplanation
 
@@ -25,23 +27,24 @@ messages = Console(stderr=True)
 def command_line(commands: Iterable[metadata.EntryPoint]) -> typer.Typer:
     """The command `thalweg`, with its own commands and the commands of the entry points."""
     main = typer.Typer(
+        cls=PlainGroup,
         help="An adaptive optimizer for continuous queries on Apache Spark.",
         no_args_is_help=True,
         rich_markup_mode="rich",
         pretty_exceptions_show_locals=False,
     )
     main.callback()(options)
-    main.command()(dashboard)
-    main.command()(explain)
-    main.command()(run)
-    main.command()(doctor)
-    main.command()(size)
+    main.command(cls=PlainCommand)(dashboard)
+    main.command(cls=PlainCommand)(explain)
+    main.command(cls=PlainCommand)(run)
+    main.command(cls=PlainCommand)(doctor)
+    main.command(cls=PlainCommand)(size)
     installed = {command.name: command.load() for command in commands}
     for name, command in sorted(installed.items()):
         if isinstance(command, typer.Typer):
             main.add_typer(command, name=name)
         else:
-            main.command(name)(command)
+            main.command(name, cls=PlainCommand)(command)
     takes_anything = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
     for name in COMMANDS_OF_THE_LAB:
         if name not in installed:

@@ -1,7 +1,11 @@
-"""From Kafka to Kafka, while the driver and the broker are killed: every result is there, and files have it once."""
+"""From Kafka to Kafka, while the driver and the broker are killed: every result is there, and files have it once.
+
+`thalweg run` has a stream and results in topics, too.
+"""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -17,9 +21,12 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from rich.console import Console
 from tests.fast_spark import fast_session
 from tests.kafka.broker import Broker
-from tests.kafka.pipelines import ROWS_A_BATCH
+from tests.kafka.pipelines import ROWS_A_BATCH, SCHEMA
+
+from thalweg.spark.session.program_file.command import run_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,6 +50,22 @@ JOINED = "SELECT A.id AS a, B.id AS b FROM A, B WHERE A.k = B.k AND abs(A.ts - B
 ROUNDS = """
     SELECT k, count(*) AS n, sum(v)::BIGINT AS total, (ts + 9999999) // 10000000 * 10000000 AS round_end
     FROM A GROUP BY k, round_end
+"""
+PROGRAM_FILE = """
+checkpoint = "file-checkpoint"
+trigger.available_now = true
+
+[streams.A]
+format = "kafka"
+options = {{ "kafka.bootstrap.servers" = "{server}", subscribe = "A", startingOffsets = "earliest", \
+maxOffsetsPerTrigger = {rows} }}
+select = ["from_json(CAST(value AS STRING), '{schema}').*"]
+event_time = "ts"
+delay = "10 minutes"
+
+[queries.rounds]
+text = "SELECT k, count(*) AS n, sum(v) AS total FROM A GROUP BY k WINDOW [10 seconds]"
+to = {{ format = "kafka", options = {{ "kafka.bootstrap.servers" = "{server}", topic = "rounds-of-file" }} }}
 """
 
 
@@ -205,6 +228,24 @@ def test_every_result_is_there_after_the_driver_and_the_broker_were_killed(
     rounds = read(kafka_spark, broker, "rounds")
     found = {(row["k"], row["n"], row["total"], _microseconds(row["round_end"])) for row in rounds}
     assert found == answer(ROUNDS, **topics)
+
+
+def test_a_program_file_reads_a_topic_and_writes_another(
+    tmp_path: Path, broker: Broker, kafka_spark: SparkSession
+) -> None:
+    """`thalweg run` joins the Spark session of the test, which has the jars of Kafka."""
+    rows = made(1)
+    end = pa.table({"id": [END_ID], "k": [3], "v": [0], "ts": [START + 100 * SPAN]})  # ends all rounds before it
+    produce(kafka_spark, broker, "A", rows)
+    produce(kafka_spark, broker, "A", end)
+    file = tmp_path / "session.toml"
+    file.write_text(PROGRAM_FILE.format(server=broker.address, schema=SCHEMA, rows=ROWS_A_BATCH))
+    console = Console(file=io.StringIO(), width=200)
+    for _ in range(2):  # the second time there is nothing left to read
+        assert run_file(file, console), console.file.getvalue()  # type: ignore[attr-defined]
+    rounds = read(kafka_spark, broker, "rounds-of-file")
+    found = Counter((row["k"], row["n"], row["total"], _microseconds(row["round_end"])) for row in rounds)
+    assert found == Counter(answer(ROUNDS, A=rows))
 
 
 def _microseconds(text: str) -> int:

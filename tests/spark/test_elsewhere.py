@@ -56,7 +56,12 @@ def test_on_a_cluster_of_two_workers(cluster: str, environment: dict[str, str]) 
 
 
 def test_on_connect(environment: dict[str, str]) -> None:
-    check(run(PROGRAM, ["connect"], environment))
+    found = run(PROGRAM, ["connect"], environment)
+    check(found)
+    session, stream = found["refused"]
+    assert session.startswith("tw.Session needs a classic session: with Spark Connect write each query")
+    assert stream.startswith("tw.stream needs a classic session: with Spark Connect write tw.where")
+    assert "\n" not in session + stream
 
 
 def test_random_conditions_on_connect(environment: dict[str, str]) -> None:

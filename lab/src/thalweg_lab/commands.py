@@ -15,13 +15,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from thalweg.plain_help import PlainCommand, PlainGroup
+
 if TYPE_CHECKING:
     from thalweg_lab.results import Report
 
 INTERRUPTED = 130  # the exit code that shells give a command stopped by Ctrl-C
 
 lab = typer.Typer(
-    help="Reproduce the papers' figures, tables and examples.", no_args_is_help=True, rich_markup_mode="rich"
+    cls=PlainGroup,
+    help="Reproduce the papers' figures, tables and examples.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
 )
 
 console = Console()
@@ -78,7 +83,7 @@ def demo(
             report.write(json_file)
 
 
-@lab.command("list")
+@lab.command("list", cls=PlainCommand)
 def list_experiments() -> None:
     """List the experiments, with the claim that each experiment tests."""
     from thalweg_lab.experiments import EXPERIMENTS
@@ -87,7 +92,7 @@ def list_experiments() -> None:
         _list_entry(experiment.id, experiment.title, f"{experiment.source}. {experiment.claim}.")
 
 
-@lab.command("run")
+@lab.command("run", cls=PlainCommand)
 def run_experiments(
     ids: Annotated[
         list[str] | None,
@@ -138,7 +143,7 @@ def run_experiments(
     _finish(report, json_file, strict, failed)
 
 
-@lab.command("report")
+@lab.command("report", cls=PlainCommand)
 def report_experiments(out: OutOption = Path("lab-out")) -> None:
     """Write report.md and report.html of the files that [b]thalweg lab run[/b] left in the folder."""
     from thalweg_lab.experiments import EXPERIMENTS
@@ -151,7 +156,7 @@ def report_experiments(out: OutOption = Path("lab-out")) -> None:
     console.print(f"Written: {out / 'report.md'} and {out / 'report.html'}", highlight=False, soft_wrap=True)
 
 
-@lab.command("figures")
+@lab.command("figures", cls=PlainCommand)
 def draw_figures(
     docs: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the documentation.")] = Path("docs"),
     readme: Annotated[Path, typer.Option(metavar="FILE", help="The README.")] = Path("README.md"),

@@ -153,6 +153,20 @@ def plan_of(frame: DataFrame) -> str:
     return text.getvalue()
 
 
+def refused_on_connect(spark: SparkSession, stream: DataFrame, folder: str) -> list[str]:
+    """What `tw.Session` and `tw.stream` say, which need a classic session."""
+    said = []
+    for call in (
+        lambda: tw.Session(spark, checkpoint=f"{folder}/session"),
+        lambda: tw.stream(stream, below_ninety, checkpoint=f"{folder}/filter"),
+    ):
+        try:
+            call()
+        except TypeError as error:
+            said.append(str(error))
+    return said
+
+
 def main(master: str) -> None:
     spark = session(master)
     numbers = spark.range(0, 4000, numPartitions=4).selectExpr("id", "id % 100 as a", "cast(id as string) as s")
@@ -182,6 +196,8 @@ def main(master: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         numbers.write.parquet(f"{folder}/in")
         stream = spark.readStream.schema(numbers.schema).parquet(f"{folder}/in")
+        if master == "connect":
+            about["refused"] = refused_on_connect(spark, stream, folder)
         query = (
             tw.where(stream, below_ninety, wanted, ends_in_seven, route_by="auto", state=f"{folder}/state")
             .writeStream.format("parquet")

@@ -6,9 +6,11 @@ break. The oracle knows the definition of rounds alone, and runs the text of a q
 
 from __future__ import annotations
 
+import csv
+import datetime as dt
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,6 +96,7 @@ class Driver:
     spark: SparkSession
     folder: Path
     memory: int | None = None  # a cap, in bytes
+    late: Path | None = None  # where late rows are kept
     number: int = 0  # of the next micro-batch
     session: tw.Session = field(init=False)
     engine: SessionEngine | None = None
@@ -109,7 +112,8 @@ class Driver:
 
     def open(self) -> tw.Session:
         """A new session on the same checkpoint, without queries."""
-        self.session = tw.Session(self.spark, checkpoint=self.folder / "checkpoint", memory=self.memory)
+        late = "count" if self.late is None else self.late
+        self.session = tw.Session(self.spark, checkpoint=self.folder / "checkpoint", late=late, memory=self.memory)
         for name, frame in self._streams.items():
             self.session.stream(name, frame, event_time="ts", delay=f"{DELAYS[name]} seconds")
         self.session.table("T", self.spark.createDataFrame(TABLE))
@@ -167,9 +171,19 @@ def rows_in_memory(query: StandingQuery) -> Counter[Result]:
 
 
 def rows_in_folder(folder: Path) -> Counter[Result]:
-    """The results of a query that writes Parquet files."""
+    """The results of a query that writes Parquet files, or CSV files of whole numbers."""
     files = sorted(folder.glob("*.parquet"))
-    return sum((results_of(parquet.read_table(file, partitioning=None)) for file in files), Counter())
+    found = sum((results_of(parquet.read_table(file, partitioning=None)) for file in files), Counter[Result]())
+    for file in folder.glob("*.csv"):
+        with file.open(newline="") as lines:
+            for start, end, *values in csv.reader(lines):
+                outputs = (int(value) if value else None for value in values)
+                found[_microseconds(start), _microseconds(end), *outputs] += 1
+    return found
+
+
+def _microseconds(text: str) -> int:
+    return (dt.datetime.fromisoformat(text) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1)
 
 
 def results_of(table: pa.Table) -> Counter[Result]:
@@ -190,12 +204,31 @@ def expected(query: QueryText, batches: Sequence[Batch], episodes: Sequence[Epis
 
 def late_rows(query: QueryText, batches: Sequence[Batch]) -> int:
     """How many rows come after a round of theirs was delivered."""
-    late = 0
+    return sum(len(late_places(query, batches, stream)) for stream in query.streams)
+
+
+def late_places(query: QueryText, batches: Sequence[Batch], stream: str) -> set[tuple[int, int]]:
+    """The rows of a stream that come after a round of theirs was delivered: numbers of micro-batches, and places."""
+    places = set()
     for number, batch in enumerate(batches):
         ended = _watermark(query, batches[:number])
-        times = [row[-1] for stream in query.streams for row in batch.get(stream, ()) if row[-1] is not None]
-        late += sum(ended is not None and min(rounds_of(time, query)) * query.window[1] < ended for time in times)
-    return late
+        for place, row in enumerate(batch.get(stream, ())):
+            if ended is not None and row[-1] is not None and min(rounds_of(row[-1], query)) * query.window[1] < ended:
+                places.add((number, place))
+    return places
+
+
+def rows_kept_aside(queries: Iterable[QueryText], batches: Sequence[Batch], stream: str) -> Counter[Row]:
+    """The rows of a stream that come too late for at least one of some queries."""
+    places = set().union(*(late_places(query, batches, stream) for query in queries if stream in query.streams))
+    return Counter(batches[number][stream][place] for number, place in places)
+
+
+def late_rows_in_folder(folder: Path) -> Counter[Row]:
+    """The late rows of a stream that a session has kept."""
+    tables = [parquet.read_table(file, partitioning=None) for file in sorted(folder.glob("*/*.parquet"))]
+    columns = [[*table.columns[:-1], table.columns[-1].cast(TIMESTAMP).cast(pa.int64())] for table in tables]
+    return Counter(row for each in columns for row in zip(*(column.to_pylist() for column in each), strict=True))
 
 
 def rounds_of(time: int, query: QueryText) -> list[int]:

@@ -3,7 +3,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thalweg.spark.session.endings import last_to_deliver, late_rows, rounds_with_rows, rows_in_rounds, watermark
+from thalweg.spark.session.endings import (
+    last_missed,
+    last_to_deliver,
+    late_rows,
+    rounds_with_rows,
+    rows_in_rounds,
+    watermark,
+)
 from thalweg.spark.session.panes import Pane
 from thalweg.spark.session.program import ProgramQuery
 from thalweg.sql.parse import parse_query
@@ -90,6 +97,13 @@ def test_a_row_is_late_when_a_round_of_its_own_was_delivered(
     late = [time for time in times if -(-time // window.slide) <= delivered]
     assert late_rows(query, {"A": panes_of(times, width)}, delivered) == len(late)
     assert late_rows(query, {"A": panes_of(times, width)}, None) == 0
+
+
+def test_no_row_is_late_for_a_round_that_has_not_ended() -> None:
+    query = over(RoundWindow(10, 10))
+    assert [last_missed(query, 3, {"A": time}, {"A": 2}) for time in (32, 33, 50)] == [2, 3, 3]
+    assert last_missed(query, None, {"A": 50}, {"A": 2}) is None
+    assert last_missed(query, 3, {}, {"A": 2}) is None
 
 
 def test_a_stream_that_is_read_twice_is_late_once() -> None:

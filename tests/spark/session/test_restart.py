@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from tests.spark.programs.session_files import QUERIES
 from tests.spark.session.harness import (
     SECOND,
@@ -21,7 +22,9 @@ from tests.spark.session.harness import (
     QueryText,
     Result,
     expected,
+    late_rows_in_folder,
     rows_in_folder,
+    rows_kept_aside,
     with_end,
     write_files,
 )
@@ -47,10 +50,11 @@ def batches(count: int = 7) -> list[Batch]:
     return with_end(found)
 
 
-def start(folder: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+def start(folder: Path, environment: dict[str, str], *words: str) -> subprocess.Popen[bytes]:
+    """Start the program; `words` are the format of some results, and the moment at which it waits to be killed."""
     with (folder / "program.log").open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, str(PROGRAM), "local[2]", str(folder)],
+            [sys.executable, str(PROGRAM), "local[2]", str(folder), *words],
             env=environment,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -58,9 +62,9 @@ def start(folder: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
         )
 
 
-def kill_when(ready: Callable[[], bool], folder: Path, environment: dict[str, str]) -> None:
+def kill_when(ready: Callable[[], bool], folder: Path, environment: dict[str, str], *words: str) -> None:
     """Start the program, and kill it and all its processes as soon as it is ready for that."""
-    process = start(folder, environment)
+    process = start(folder, environment, *words)
     deadline = time.monotonic() + SECONDS
     while not ready():
         assert process.poll() is None, (folder / "program.log").read_text()[-3000:]
@@ -100,23 +104,37 @@ def from_round(results: Counter[Result], start: int) -> Counter[Result]:
     return Counter({result: count for result, count in results.items() if result[0] >= start})
 
 
-def test_the_driver_is_killed(tmp_path: Path, environment: dict[str, str]) -> None:
-    """Right after a query was added, one was removed and the plan of one was switched, and at a random point."""
+@pytest.mark.parametrize(
+    ("moments", "file_format"),
+    [
+        pytest.param(("switched",), "parquet", id="switched"),
+        pytest.param(("adding", "removed"), "csv", id="adding"),
+        pytest.param(("added", "removed-served"), "parquet", id="added"),
+        pytest.param(("added-served", "removed"), "csv", id="added-served"),
+    ],
+)
+def test_the_driver_is_killed(
+    tmp_path: Path, environment: dict[str, str], moments: tuple[str, ...], file_format: str
+) -> None:
+    """Right after a plan was switched; in the middle of an addition, after it, after a micro-batch with the new query;
+    after a removal, and a micro-batch without the query; and then at a random point, the same whenever this runs."""
     rows = batches()
     write_files(tmp_path, rows)
-    kill_when((tmp_path / "is_added").exists, tmp_path, environment)
-    kill_when((tmp_path / "is_removed").exists, tmp_path, environment)
-    kill_when((tmp_path / "is_switched").exists, tmp_path, environment)
+    for moment in moments:
+        kill_when((tmp_path / moment).exists, tmp_path, environment, file_format, moment)
+    assert (tmp_path / "added").exists() == (moments[0] not in ("adding", "switched"))
     wanted = begun(tmp_path) + 1
+    pause = random.Random("/".join(moments)).uniform(0, 2)  # noqa: S311 - no secret
 
     def at_random() -> bool:
         if begun(tmp_path) < wanted:
             return False
-        time.sleep(random.uniform(0, 2))  # noqa: S311 - no secret
+        time.sleep(pause)
         return True
 
-    kill_when(at_random, tmp_path, environment)
-    assert start(tmp_path, environment).wait(SECONDS) == 0, (tmp_path / "program.log").read_text()[-3000:]
+    kill_when(at_random, tmp_path, environment, file_format)
+    process = start(tmp_path, environment, file_format)
+    assert process.wait(SECONDS) == 0, (tmp_path / "program.log").read_text()[-3000:]
     check(tmp_path, rows)
 
 
@@ -128,6 +146,11 @@ def check(folder: Path, rows: list[Batch]) -> None:
         assert found[name] == expected(TEXTS[name], rows), name
     first = min(result[0] for result in found["added"])  # it began when it was added, whenever that was
     assert found["added"] == from_round(expected(TEXTS["added"], rows), first)
+    steady = [TEXTS[name] for name in ("large", "groups", "joined")]
+    for stream in "AB":
+        late = late_rows_in_folder(folder / "late" / stream)
+        assert rows_kept_aside(steady, rows, stream) <= late  # and others may be late for the other queries
+        assert late <= rows_kept_aside(TEXTS.values(), rows, stream)
     last = max(int(path.name.split("-")[1]) for path in (folder / "out" / "removed").glob("batch-*"))
     assert expected(TEXTS["removed"], rows, [Episode(0, last)]) <= found["removed"]
     assert found["removed"] <= expected(TEXTS["removed"], rows, [Episode(0, last + 1)])

@@ -148,7 +148,7 @@ def test_control_of_a_session_that_runs(spark: SparkSession, tmp_path: Path) -> 
 
 def test_spark_connect_is_refused_in_one_line(tmp_path: Path) -> None:
     connected: Any = SimpleNamespace()  # a session of Connect has no session of the JVM
-    with pytest.raises(TypeError, match=r"^tw.Session needs a classic Spark session: .* with tw.stream$"):
+    with pytest.raises(TypeError, match=r"^tw.Session needs a classic session: .* with tw.where or tw.join$"):
         tw.Session(connected, checkpoint=tmp_path)
 
 

@@ -45,16 +45,16 @@ def rows_in_rounds(panes: Mapping[int, Pane], window: RoundWindow, conjunction: 
     return found
 
 
-def late_rows(query: ProgramQuery, new: Panes, delivered: int | None) -> int:
-    """How many rows of a micro-batch came after a round of theirs was delivered."""
-    if delivered is None:
+def late_rows(query: ProgramQuery, new: Panes, missed: int | None) -> int:
+    """How many rows of a micro-batch came after a round of theirs had ended; `missed` is the last of these rounds."""
+    if missed is None:
         return 0
     window = query.query.window
     return sum(
         pane.rows
         for source in {each.source for each in query.streams}
         for end, pane in new.get(source, {}).items()
-        if first_round(end, window) <= delivered
+        if first_round(end, window) <= missed
     )
 
 
@@ -73,14 +73,28 @@ def failed_predicates(
     return found
 
 
-def late_until(program: Program, positions: Mapping[str, QueryPosition]) -> dict[str, int]:
+def last_missed(
+    query: ProgramQuery, delivered: int | None, latest: Mapping[str, int], delays: Mapping[str, int]
+) -> int | None:
+    """The last round for which a row that comes now is late; `latest` is of the rows that came before.
+
+    A query that was added or resumed stands behind rounds that have not ended (decision 0257): rows that come in time
+    for these rounds are not late, although the query does not take them.
+    """
+    ended = last_to_deliver(query, latest, delays)
+    return None if delivered is None or ended is None else min(delivered, ended)
+
+
+def late_until(
+    program: Program, positions: Mapping[str, QueryPosition], latest: Mapping[str, int], delays: Mapping[str, int]
+) -> dict[str, int]:
     """For each stream, the time up to which a row that comes now is late for some query."""
     found: dict[str, int] = {}
     for query in program.queries:
-        delivered = positions[query.token].delivered
-        if delivered is not None:
+        missed = last_missed(query, positions[query.token].delivered, latest, delays)
+        if missed is not None:
             for each in query.streams:
-                found[each.source] = max(bounds(delivered, query.query.window)[1], found.get(each.source, -(1 << 62)))
+                found[each.source] = max(bounds(missed, query.query.window)[1], found.get(each.source, -(1 << 62)))
     return found
 
 

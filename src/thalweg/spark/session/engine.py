@@ -20,12 +20,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from thalweg.charts import PlanScheduler, TupleRates
-from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.folder import StateFolder
 from thalweg.spark.interruptions import brief_interruptions, refuse_interruption
 from thalweg.spark.job_descriptions import described_jobs
 from thalweg.spark.session.branches import Ending
-from thalweg.spark.session.endings import failed_predicates, last_to_deliver, late_rows, late_until, rounds_with_rows
+from thalweg.spark.session.endings import (
+    failed_predicates,
+    last_missed,
+    last_to_deliver,
+    late_rows,
+    late_until,
+    rounds_with_rows,
+)
 from thalweg.spark.session.failures import reason
 from thalweg.spark.session.intake import Intake, take_in
 from thalweg.spark.session.key_sample import JoinKeys, sample_keys
@@ -58,6 +64,7 @@ from thalweg.spark.session.sinks import Delivery, Sink
 from thalweg.spark.session.views import RowViews, TableViews
 from thalweg.spark.session.waiting import needed_after, open_panes, remove_files, still_needed, written_together
 from thalweg.spark.session.worker.shared_predicates import PredicateCounts
+from thalweg.sql.rounds import bounds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -118,6 +125,7 @@ class SessionEngine:
         self._tables = TableViews(spark, catalog.table_frames)
         self._results = ResultJobs(catalog, self._tables)
         self._program = Program(())
+        self._delays = {name: stream.delay for name, stream in catalog.streams.items()}
         self._predicates = dict(self.position.predicates)
         # Rows by pane, and the bytes of a row: of the last micro-batch, and before the first one of what waits.
         self._arrived: tuple[Panes, Mapping[str, float]] = (self.position.panes, row_sizes(self.position.files))
@@ -183,7 +191,8 @@ class SessionEngine:
 
     def _run(self, batch: DataFrame, number: int) -> None:
         before, program, clock = self.position, self.program, _Clock()
-        late = late_until(program, before.queries) if self._late_folder is not None else {}
+        keeps_late = self._late_folder is not None
+        late = late_until(program, before.queries, before.latest, self._delays) if keeps_late else {}
         needed = needed_after(program, before.queries)
         intake = take_in(batch, program, self._catalog, self.folder.url, number, needed, late, self._predicates)
         clock.note("take in")
@@ -255,11 +264,11 @@ class SessionEngine:
         """
         endings: list[Ending] = []
         positions = dict(self.position.queries)
-        delays = {name: stream.delay for name, stream in self._catalog.streams.items()}
         for query in program.queries:
             position = positions[query.token]
-            position = replace(position, late=position.late + late_rows(query, intake.panes, position.delivered))
-            last = last_to_deliver(query, latest, delays)
+            missed = last_missed(query, position.delivered, self.position.latest, self._delays)
+            position = replace(position, late=position.late + late_rows(query, intake.panes, missed))
+            last = last_to_deliver(query, latest, self._delays)
             if last is not None and (position.delivered is None or last > position.delivered):
                 numbers = rounds_with_rows(query, panes, position.delivered, last)
                 too_large = first_too_large(self.memory, query, numbers, panes, row_sizes)
@@ -314,9 +323,7 @@ class SessionEngine:
         """Write the rows that came too late for some query aside."""
         for stream in {file.stream for file in files}:
             paths = [f"{self.folder.url}/{file.path}" for file in files if file.stream == stream]
-            rows = spark.read.parquet(*paths)
-            own = [name for name in rows.columns if name.startswith(f"{stream}:")]
-            late = rows.select(*map(backticked, own)).toDF(*(name.partition(":")[2] for name in own))
+            late = spark.read.schema(self._catalog.streams[stream].schema).parquet(*paths)
             late.write.mode("overwrite").parquet(f"{self._late_folder}/{stream}/batch={number}")
 
     def _results_folder(self, number: int) -> str:
@@ -336,6 +343,11 @@ class SessionEngine:
             for ending in endings
             for own in (results.get(ending.query.token, QueryResults()),)
         }
+        ends = {
+            ending.query.token: bounds(max(ending.rounds), ending.query.query.window)[1]
+            for ending in endings
+            if ending.rounds
+        }
         record = BatchRecord(
             number,
             intake.rows,
@@ -346,6 +358,7 @@ class SessionEngine:
             held_memory=jobs.held,
             lag=time.time() - max(self.position.latest.values()) / 1e6 if self.position.latest else None,
             jobs=tuple(tuple(dict.fromkeys(ending.query.token for ending in job)) for job in jobs.endings),
+            ends=ends,
         )
         self._shared_seconds += record.shared_seconds
         ended = {ending.query.token: self._ended_rounds(ending, results) for ending in endings}

@@ -67,14 +67,18 @@ def take_in(
 ) -> Intake:
     """Take in a micro-batch, in one job. Files are written to a folder of the micro-batch within `folder`.
 
-    Of each stream, rows up to `needed_after` are needed by no query, and rows up to `late_until` are written aside.
+    Of each stream, rows up to `needed_after` are needed by no query, and rows up to `late_until` are written aside,
+    with all columns.
     `known` is what earlier micro-batches told of Python predicates.
     """
     streams = list(catalog.streams.values())
     own_folder = f"segments/{number}"
     shutil.rmtree(f"{folder}/{own_folder}", ignore_errors=True)  # of a try that did not end
     make_private_folder(Path(folder, own_folder))
-    slots = column_slots(program, streams)
+    slots = column_slots(
+        streams,
+        {each.name: each.frame.columns if each.name in late_until else program.columns(each) for each in streams},
+    )
     intakes = [
         _stream_intake(stream, program, catalog, slots, known, needed_after.get(stream.name, NEVER), late_until)
         for stream in streams
@@ -88,12 +92,12 @@ def take_in(
     return _together(reports, program, own_folder)
 
 
-def column_slots(program: Program, streams: Sequence[SharedStream]) -> list[Slot]:
+def column_slots(streams: Sequence[SharedStream], columns: Mapping[str, Sequence[str]]) -> list[Slot]:
     """Columns of the same type, at most one of each stream, together: rows of many streams need few columns."""
     found: dict[tuple[str, int], Slot] = {}
     for stream in streams:
         before: Counter[str] = Counter()
-        for name in program.columns(stream):
+        for name in columns[stream.name]:
             kind = stream.frame.schema[name].dataType.json()
             found.setdefault((kind, before[kind]), {})[stream.name] = stream.stored_name(name)
             before[kind] += 1
@@ -215,6 +219,9 @@ def _stream_intake(
         ),
         needed_after=needed_after,
         late_until=late_until.get(stream.name),
+        late_columns=tuple((places[stream.stored_name(name)], name) for name in stream.frame.columns)
+        if stream.name in late_until
+        else (),
         predicates=tuple(
             NamedPredicate(
                 call.column, _judge(call, stream, catalog, places), known.get(call.column, PredicateCounts())

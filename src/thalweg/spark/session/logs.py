@@ -11,7 +11,7 @@ import json
 import os
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +48,7 @@ class BatchRecord:
     held_memory: int = 0  # bytes that the largest job held
     lag: float | None = None  # seconds that the latest event time lies behind the clock; None before the first row
     jobs: tuple[tuple[str, ...], ...] = ()  # the tokens of the queries of each job
+    ends: Mapping[str, int] = field(default_factory=dict)  # of the last round that ended, in microseconds, by token
 
     @property
     def shared_seconds(self) -> float:

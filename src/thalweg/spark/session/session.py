@@ -13,7 +13,7 @@ from thalweg.charts.draw import HeatMap
 from thalweg.spark import runs
 from thalweg.spark.explain import Explanation, explanation_of
 from thalweg.spark.filters.predicates.function import FunctionPredicate
-from thalweg.spark.joins.join import COUNT
+from thalweg.spark.joins.late import COUNT, check_late
 from thalweg.spark.joins.text import microseconds
 from thalweg.spark.session.checkpoint_files import await_sources, renamed_by_file_system
 from thalweg.spark.session.engine import SessionEngine
@@ -61,7 +61,7 @@ class Session:
         the same folder goes on where it was, with those of its queries that are still there, by their text.
     late
         ``"count"`` counts rows that come when a round of theirs was delivered already; a folder keeps them there as
-        well, for each stream.
+        well, with all their columns, for each stream.
     memory
         A cap such as ``"512MB"`` for the rows that a job of the session holds at a time. Queries that do not fit into
         it together are computed in turns, one job after the other: later, but all of them and every time. A query of
@@ -85,7 +85,8 @@ class Session:
     ) -> None:
         if not hasattr(spark, "_jsparkSession"):
             raise TypeError(
-                "tw.Session needs a classic Spark session: with Spark Connect run each query with tw.stream"
+                "tw.Session needs a classic session: with Spark Connect write each query as a streaming query of its "
+                "own, with tw.where or tw.join"
             )
         if "://" in os.fspath(checkpoint):
             raise ValueError(
@@ -93,7 +94,8 @@ class Session:
             )
         self.spark = spark
         self.checkpoint = os.path.abspath(os.path.expanduser(os.fspath(checkpoint)))  # noqa: PTH100, PTH111
-        self._late_folder = None if late == COUNT else os.path.expanduser(os.fspath(late))  # noqa: PTH111
+        late_folder = check_late(late)
+        self._late_folder = None if late_folder is None else os.path.expanduser(late_folder)  # noqa: PTH111
         self.memory = None if memory is None else memory_cap(memory)
         self._streams: dict[str, SharedStream] = {}
         self._tables: dict[str, StaticTable] = {}
@@ -118,6 +120,8 @@ class Session:
         _check_frame(frame)
         stream = SharedStream(name, frame, event_time, microseconds(delay, "delay"))
         stream.check()
+        if self._late_folder is not None:
+            stream.check_read(frame.columns)
         self._streams[name] = stream
 
     def table(self, name: str, frame: DataFrame) -> None:

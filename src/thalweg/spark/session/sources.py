@@ -15,7 +15,7 @@ from thalweg.sql.rename import with_columns_renamed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType
+    from pyspark.sql.types import DataType, StructType
 
     from thalweg.spark.session.views import TableViews
 
@@ -41,13 +41,17 @@ class SharedStream:
     @cached_property
     def of_no_rows(self) -> TableViews:
         """A view with its columns and no row, which is made once: Spark takes long to make a DataFrame of no rows."""
-        from pyspark.sql.types import StructField, StructType
-
         from thalweg.spark.session.views import TableViews  # which knows streams itself
 
         spark = self.frame.sparkSession
-        schema = StructType([StructField(column.name, column.dataType) for column in self.frame.schema.fields])
-        return TableViews(spark, {self.name: spark.createDataFrame([], schema)})
+        return TableViews(spark, {self.name: spark.createDataFrame([], self.schema)})
+
+    @property
+    def schema(self) -> StructType:
+        """Its columns, each of which may be NULL."""
+        from pyspark.sql.types import StructField, StructType
+
+        return StructType([StructField(column.name, column.dataType) for column in self.frame.schema.fields])
 
     def stored_name(self, column: str) -> str:
         """The name of one of its columns among the rows of all streams."""

@@ -27,7 +27,7 @@ def test_a_file_from_end_to_end(program: Path) -> None:
     code, output = run(str(program))
     assert code == 0, output
     assert "micro-batch 0: 10 rows" in output
-    assert "to_host_2: 4 rounds, 4 results" in output  # the fifth round waits for a later row
+    assert "\n  to_host_2: 4 rounds, 4 results, until 1970-01-01 00:00:04 UTC\n" in output  # the fifth round waits
     assert "to_host_2: 4 of 4 results" in output
     lines = [line for file in (program.parent / "odd").glob("*.json") for line in file.read_text().splitlines()]
     assert [json.loads(line)["packets"] for line in lines] == [2, 2]
@@ -60,6 +60,16 @@ def test_a_query_that_fails(program: Path) -> None:
     assert code == 1
     assert "The query to_host_2 has failed: " in output
     assert "odd: 2 rounds, 2 results" in output
+
+
+def test_a_session_that_stops_says_why(program: Path) -> None:
+    program.write_text(
+        program.read_text().replace('path = "tcp"', 'path = "tcp"\nselect = ["ts", "src", "1 / (src - 3) AS dest"]')
+    )
+    code, output = run(str(program))
+    assert code == 1
+    assert "The session has stopped: " in output
+    assert "[DIVIDE_BY_ZERO]" in output.partition("The session has stopped: ")[2].splitlines()[0]
 
 
 def test_a_folder_that_belongs_to_another_session(program: Path) -> None:

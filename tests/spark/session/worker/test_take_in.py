@@ -24,7 +24,8 @@ ROWS = st.lists(
 
 def intake(name: str, *conjunctions: tuple[int, ...], late_until: int | None = None) -> StreamIntake:
     conditions = ((3, 5, "is a"), (3, 0, "is b"))
-    return StreamIntake(name, 10, ((2, "x"),), conditions, conjunctions, needed_after=NEEDED, late_until=late_until)
+    late = ((2, "x of late rows"), (1, "time of late rows"))
+    return StreamIntake(name, 10, ((2, "x"),), conditions, conjunctions, NEEDED, late_until, late)
 
 
 def batches_of(rows: Iterable[tuple[Any, ...]], size: int) -> list[pa.RecordBatch]:
@@ -37,14 +38,13 @@ def told(folder: Path, streams: tuple[StreamIntake, ...], batches: list[pa.Recor
     return {report["stream"]: report for report in map(json.loads, batch.column(0).to_pylist())}
 
 
-def rows_of(folder: Path, report: dict[str, Any] | None) -> list[tuple[int, int]]:
+def rows_of(folder: Path, report: dict[str, Any] | None, *names: str) -> list[tuple[int, int]]:
     if report is None:
         return []
     table = parquet.read_table(folder / report["name"])
     assert table.num_rows == report["rows"]
-    times = table.column("time").to_pylist()
-    assert max(times) == report["latest"]
-    return sorted(zip(times, table.column("x").to_pylist(), strict=True))
+    assert max(table.column(names[0]).to_pylist()) == report["latest"]
+    return sorted(zip(*(table.column(name).to_pylist() for name in names), strict=True))
 
 
 @given(ROWS, st.integers(1, 5))
@@ -72,9 +72,9 @@ def test_rows_are_counted_and_written_as_a_plain_loop_would(
             end: counts.tolist() for end, counts in panes.items()
         }
         needed = [(time, x) for time, x, is_a, _ in timed if time > NEEDED and (is_a or name == "S")]
-        assert rows_of(folder, report["needed"]) == sorted(needed)
+        assert rows_of(folder, report["needed"], "time", "x") == sorted(needed)
         late = [(time, x) for time, x, *_ in timed if name == "R" and time <= LATE]
-        assert rows_of(folder, report["late"]) == sorted(late)
+        assert rows_of(folder, report["late"], "time of late rows", "x of late rows") == sorted(late)
 
 
 def test_a_stream_that_no_query_reads_is_looked_at_for_its_time_only(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from thalweg.spark.session.explain import describe_session
-from thalweg.spark.session.logs import BatchRecord
+from thalweg.spark.session.program_file.progress import batch_lines
 from thalweg.spark.session.program_file.session_of_file import reason
 from thalweg.spark.session.session import Session
 from thalweg.spark.session.sinks import MemorySink
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.5
 SHOWN_ROWS = 20  # of results that are kept in memory
+TRACEBACK = "Traceback (most recent call last):"
 
 
 def run_session(session: Session, trigger: Mapping[str, Any], console: Console, end_asked: threading.Event) -> bool:
@@ -42,7 +43,7 @@ def run_session(session: Session, trigger: Mapping[str, Any], console: Console, 
                 break
         has_stopped = False
     except StreamingQueryException as error:
-        _say(console, f"The session has stopped: {reason(error)}", style="bold red")
+        _say(console, f"The session has stopped: {reason_of_stop(error)}", style="bold red")
         has_stopped = True
     finally:
         session.stop()
@@ -67,7 +68,8 @@ class BatchPrinter:
             return
         names = {query.compiled.token: query.name for query in self._session.queries}
         for record in [record for record in list(engine.log) if record.number > self._last]:
-            _say(self._console, batch_line(record, names))
+            for line in batch_lines(record, names):
+                _say(self._console, line)
             self._last = record.number
         for token, position in engine.position.queries.items():
             name = names.get(token, token)
@@ -76,19 +78,17 @@ class BatchPrinter:
                 self.failed.add(name)
 
 
-def batch_line(record: BatchRecord, names: Mapping[str, str]) -> str:
-    """One micro-batch for people to read; `names` has the queries by their tokens.
+def reason_of_stop(error: BaseException) -> str:
+    r"""Why a session has stopped, in one line: Spark tells the traceback of a micro-batch, at whose end is the error.
 
-    >>> from thalweg.spark.session.logs import Service
-    >>> batch_line(BatchRecord(3, 12_000, {"count": 0.2, "compute": 1.0}, {"t": Service(2, 40)}), {"t": "web"})
-    'micro-batch 3: 12,000 rows in 1.2 s; web: 2 rounds, 40 results'
+    >>> text = "failed: Traceback (most recent call last):\n  File a, line 1\nValueError: too large\n\n== plan"
+    >>> reason_of_stop(OSError(text))
+    'ValueError: too large'
     """
-    served = [
-        f"{names.get(token, token)}: {service.rounds:,} rounds, {service.rows:,} results"
-        for token, service in record.served.items()
-    ]
-    first = f"micro-batch {record.number}: {record.rows:,} rows in {sum(record.seconds.values()):.1f} s"
-    return "; ".join([first, *(served or ["no round has ended"])])
+    lines = iter(str(error).splitlines())
+    found = any(line.rstrip().endswith(TRACEBACK) for line in lines)  # leaves the lines behind it
+    raised = next((line for line in lines if line.strip() and not line.startswith(" ")), "") if found else ""
+    return raised.strip() or reason(error)
 
 
 def _finish_batch(session: Session, running: StreamingQuery) -> None:

@@ -35,6 +35,7 @@ class StreamIntake:
     conjunctions: tuple[tuple[int, ...], ...]  # numbers of the conditions that must all be true
     needed_after: int  # a time: no query needs earlier rows
     late_until: int | None = None  # a time: earlier rows are written aside, if there is one
+    late_columns: tuple[tuple[int, str], ...] = ()  # that are written aside: places and names
     predicates: tuple[NamedPredicate, ...] = ()
     members: tuple[tuple[int, ...], ...] = ()  # of each conjunction, the numbers of its predicates
 
@@ -118,7 +119,9 @@ class _StreamRows:
         is_needed &= times > stream.needed_after
         self._needed.add(stored, is_needed, times)
         if stream.late_until is not None:
-            self._late.add(stored, times <= stream.late_until, times)
+            columns = [batch.column(place) for place, _ in stream.late_columns]
+            whole = pa.RecordBatch.from_arrays(columns, names=[name for _, name in stream.late_columns])
+            self._late.add(whole, times <= stream.late_until, times)
 
     def _decide(
         self, batch: pa.RecordBatch, stored: pa.RecordBatch, times: np.ndarray, kept: list[np.ndarray]
