@@ -165,7 +165,7 @@ ROWS = 24_000  # of two partitions, hence of two workers
 @pytest.fixture
 def small_batches(spark: SparkSession) -> Iterator[None]:
     setting = "spark.sql.execution.arrow.maxRecordsPerBatch"
-    before = spark.conf.get(setting)
+    before = str(spark.conf.get(setting))
     spark.conf.set(setting, 250)
     yield
     spark.conf.set(setting, before)

@@ -314,8 +314,10 @@ def test_rows_for_which_nothing_is_left_are_dropped_or_kept_for_later(
     assert later.where("reason LIKE '%the budget of 100 is spent%'").count() == 30
 
 
-def test_a_member_that_accepts_a_row_spares_the_budget_of_another(spark: SparkSession) -> None:
-    kept = tw.where(spark.range(0, 40, 1, 1), tw.any_of("id >= 10", with_budget(100)))
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_member_that_accepts_a_row_spares_the_budget_of_another(spark: SparkSession, is_first: bool) -> None:  # noqa: FBT001
+    limited = with_budget(200)
+    kept = tw.where(spark.range(0, 40, 1, 1), limited | "id >= 10" if is_first else tw.any_of("id >= 10", limited))
     assert [row["id"] for row in kept.collect()] == [*range(0, 10, 2), *range(10, 40)]
 
 

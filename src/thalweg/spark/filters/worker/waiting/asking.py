@@ -162,8 +162,9 @@ class Asker:
         self.breaker.begin()
         self.calls.calls += 1
         before = self._clock()
+        limit = asyncio.timeout(self._allowed(ends))
         try:
-            async with asyncio.timeout(self._allowed(ends)) as limit:
+            async with limit:
                 value = await _called(function, row)
         except TimeoutError as error:
             reason = self._late(ends) if limit.expired() else describe(error)
