@@ -42,4 +42,4 @@ def test_queries_of_tpc_h_are_measured_one_by_one_and_together(spark: SparkSessi
 
 def test_calls_and_small_jobs_are_measured_for_every_kind_of_condition(spark: SparkSession) -> None:
     results = small_calls.measure(spark, lambda _done, _total: None, calls=1, rounds=1)
-    assert [result.target for result in results] == ["<= 10", "<= 30", "<= 30"] * 5
+    assert [result.target for result in results] == ["<= 10", "<= 10", "<= 30", "<= 30"] * 5
