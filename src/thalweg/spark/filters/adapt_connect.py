@@ -136,10 +136,11 @@ def _is_ours(node: Any) -> bool:  # noqa: ANN401 - a filter of Connect
 
 
 def _text_of(what: Any) -> str:  # noqa: ANN401 - a relation or a condition
-    if type(what).__name__ == "SQL":
-        return str(what._query)  # noqa: SLF001 - no public way
-    if type(what).__name__ == "CachedRelation":
-        return str(what._plan.sql.query)  # noqa: SLF001 - as above
+    if type(what).__name__ in TEXTS:
+        try:
+            return str(what._query if type(what).__name__ == "SQL" else what._plan.sql.query)  # noqa: SLF001 - no public way
+        except AttributeError:  # a version of PySpark that keeps it elsewhere
+            return "spark.sql"
     condition = what.filter if type(what).__name__ == "Filter" else what
     return client_sql(condition._expr)  # noqa: SLF001 - as above
 

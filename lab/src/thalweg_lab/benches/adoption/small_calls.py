@@ -30,7 +30,7 @@ Make = Callable[[], list[Any]]  # the conditions of a call, made anew
 def measure(
     spark: SparkSession, tick: Tick, *, rows: int = ROWS, calls: int = CALLS, rounds: int = ROUNDS
 ) -> list[Result]:
-    """The time of calls, repeated and on new DataFrames, and of jobs with the call in their time, by kind of conditions."""
+    """The time of calls, repeated and on new DataFrames, and of jobs with the call in it, by kind of conditions."""
     import thalweg as tw
 
     def made_anew() -> DataFrame:
