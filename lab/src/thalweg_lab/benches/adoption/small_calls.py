@@ -53,9 +53,11 @@ def measure(
         race(
             NAME, jobs, min(rounds, WARM_ROUNDS), lambda _done, _total: None, ""
         )  # untimed: the JVM compiles, workers start
-        for measure, given in (("ms of a call", lambda: frame), ("ms of a call on a new DataFrame", made_anew)):
-            seconds = [_seconds(lambda its, ours: tw.where(its, *ours), given(), ours()) for _ in range(calls)]
-            plainly = [_seconds(lambda its, theirs: its.where(*theirs), given(), theirs()) for _ in range(calls)]
+        for measure, is_new in (("ms of a call", False), ("ms of a call on a new DataFrame", True)):
+            frames = [made_anew() if is_new else frame for _ in range(calls)]
+            seconds = [_seconds(tw.where, each, *ours()) for each in frames]
+            frames = [made_anew() if is_new else frame for _ in range(calls)]
+            plainly = [_seconds(each.where, *theirs()) for each in frames]
             note = f"median of {calls}; a call of df.where takes {1e3 * median(plainly):.1f} ms"
             results.append(at_most(NAME, f"{kind}: {measure}", 1e3 * median(seconds), CALL_MILLISECONDS, note))
         done = race(NAME, jobs, rounds, part_of(tick, place, len(found)), f"{rows} rows", label=kind)

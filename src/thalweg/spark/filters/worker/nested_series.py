@@ -12,7 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 
-HOW = {"struct_in_pandas": "dict", "ndarray_as_list": False, "prefer_int_ext_dtype": False, "df_for_struct": True}
+HOW: dict[str, Any] = {
+    "struct_in_pandas": "dict",
+    "ndarray_as_list": False,
+    "prefer_int_ext_dtype": False,
+    "df_for_struct": True,
+}
 
 
 @cache
