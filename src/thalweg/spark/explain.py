@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from thalweg.spark import runs
+from thalweg.spark.filters.left_alone import left_in, left_text
 from thalweg.spark.plan_text import keys_in_plan
 
 KINDS = ("where", "join", "session")
@@ -20,6 +21,7 @@ class Explanation:
     joins: tuple[dict[str, Any], ...]
     sessions: tuple[dict[str, Any], ...]
     _text: str
+    left: tuple[dict[str, str], ...] = ()  # filters that `tw.adapt` left as they were, and why
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, an entry for each `tw.where`, each `tw.join` and each `tw.Session`."""
@@ -27,6 +29,7 @@ class Explanation:
             "wheres": [dict(description) for description in self.wheres],
             "joins": [dict(description) for description in self.joins],
             "sessions": [dict(description) for description in self.sessions],
+            "left": [dict(description) for description in self.left],
         }
 
     def __str__(self) -> str:
@@ -42,20 +45,31 @@ class Explanation:
 def explain(what: Any) -> Explanation:  # noqa: ANN401 - a DataFrame, a streaming query, a driven stream or a session
     """Explain a DataFrame that `tw.where` or `tw.join` returned, or a query on it: which order runs, and why.
 
-    Workers report when a task ends, so a DataFrame that has not run yet shows only its plan.
+    Workers report when a task ends, so a DataFrame that has not run yet shows only its plan. Of the DataFrame that
+    `tw.adapt` returned it tells, too, which filters stay as they were, and why.
     """
-    return explanation_of(runs_in(what))
+    left = left_in(what)
+    if left is None:
+        return explanation_of(runs_in(what))
+    found = explanation_of(_runs_of(what))
+    text = left_text(left, is_changed=bool(found.wheres))
+    return replace(found, left=tuple(left), _text="\n\n".join(part for part in (str(found), text) if part))
 
 
 def runs_in(what: Any) -> list[runs.Run]:  # noqa: ANN401 - as above
     """The runs of a DataFrame, a streaming query, a driven stream or a session; there is at least one."""
-    own = vars(what).get("thalweg_run") if hasattr(what, "__dict__") else None
-    found = [own] if own is not None else runs.find(keys_in_plan(what))
+    found = _runs_of(what)
     if not found:
         raise ValueError(
-            "no tw.where or tw.join of this program is in the plan: pass what they returned, or a query on it"
+            "no tw.where or tw.join of this program is in the plan: pass what they returned, or a query on it. If "
+            "tw.adapt left the plan as it was, pass the very DataFrame that it returned, to see why"
         )
     return found
+
+
+def _runs_of(what: Any) -> list[runs.Run]:  # noqa: ANN401 - as above
+    own = vars(what).get("thalweg_run") if hasattr(what, "__dict__") else None
+    return [own] if own is not None else runs.find(keys_in_plan(what))
 
 
 def explanation_of(found: Sequence[runs.Run]) -> Explanation:

@@ -150,6 +150,57 @@ def test_a_stream(spark: SparkSession, numbers: DataFrame, tmp_path: Path) -> No
     assert len(wheres(adapted)) == 1
 
 
+LEFT = {
+    "SELECT id FROM numbers WHERE id > 5 AND a < 3": (
+        "(numbers.id > 5) AND (numbers.a < 3)",
+        "all its conditions are cheap",
+    ),
+    "SELECT id FROM numbers WHERE id > 5 AND s RLIKE '1'": ("RLIKE(", "only one of its conditions takes time"),
+    "SELECT id FROM numbers WHERE s RLIKE '1'": ("RLIKE(", "it has a single condition"),
+    "SELECT id FROM numbers WHERE even(id)": ("even(id)", "it has a single condition"),
+    "SELECT id FROM numbers WHERE s RLIKE '1' AND s LIKE '%3'": ("RLIKE(", "the input is too small for a sample"),
+    "SELECT id FROM numbers WHERE length(even(id)) > 2": ("even(id)", "its value is used for more than a comparison"),
+    "SELECT a FROM numbers GROUP BY a HAVING max(s) LIKE '1%3' AND min(s) LIKE '%3'": ("LIKE", "behind a join, an agg"),
+    "SELECT id FROM numbers WHERE id IN (SELECT a FROM numbers)": ("id", "it has a subquery"),
+}
+
+
+@pytest.mark.parametrize(("query", "told"), LEFT.items(), ids=[query[15:60] for query in LEFT])
+@pytest.mark.usefixtures("numbers")
+def test_explain_tells_why_a_filter_is_as_it_was(spark: SparkSession, query: str, told: tuple[str, str]) -> None:
+    written = spark.sql(query)
+    assert tw.adapt(written) is written
+    explained = tw.explain(written)
+    (left,) = explained.to_dict()["left"]
+    assert told[0] in left["filter"]
+    assert told[1] in left["reason"]
+    assert str(explained).startswith("tw.adapt changed nothing. Filters that are as they were:\n    ")
+
+
+def test_explain_tells_of_filters_that_became_adaptive_and_of_others(spark: SparkSession, numbers: DataFrame) -> None:
+    adapted = tw.adapt(numbers.where("even(id) AND half(a) > 1").groupBy("a").count().where("a > 1"))
+    explained = tw.explain(adapted)
+    assert len(explained.wheres) == 1
+    assert explained.to_dict()["left"] == [{"filter": "a > 1", "reason": "it has a single condition"}]
+    assert "tw.adapt left some filters as they were:\n    a > 1: it has" in str(explained)
+    unfiltered = spark.range(3)
+    assert str(tw.explain(tw.adapt(unfiltered))) == "tw.adapt changed nothing: it found no filter in the plan"
+    with pytest.raises(ValueError, match=r"If tw\.adapt left the plan as it was, pass the very DataFrame"):
+        tw.explain(numbers)
+
+
+def test_samples_can_be_had_of_short_jobs(spark: SparkSession, numbers: DataFrame) -> None:
+    written = numbers.where("s LIKE '%3' AND s RLIKE '1' AND a > 2")
+    assert tw.adapt(written) is written
+    adapted = tw.adapt(written, sample=True)
+    assert "sampled 200 rows" in wheres(adapted)[0]["why"]
+    assert rows(adapted) == rows(written)
+    single = spark.range(5).where("id > 3")
+    assert tw.adapt(single, sample=True) is single
+    with pytest.raises(TypeError, match="sample is True, False or None, not 100"):
+        tw.adapt(written, sample=100)  # type: ignore[arg-type]
+
+
 def test_errors_stay_errors(numbers: DataFrame) -> None:
     written = numbers.where("half(s) > 1 AND even(id)")
     with pytest.raises(Exception, match="TypeError: unsupported operand"):
@@ -170,21 +221,28 @@ def test_what_spark_keeps_elsewhere_leaves_the_frame_as_it_is(
     written = numbers.where("even(id) AND half(a) > 1")
     with pytest.warns(UserWarning, match="leaves the DataFrame as it is: AttributeError: no such method"):
         assert tw.adapt(written) is written
+    assert "all filters: it failed with AttributeError: no such method" in str(tw.explain(written))
 
 
 def test_a_whole_program(spark: SparkSession, enabled: DataFrame) -> None:
+    from pyspark.sql import functions as f
+
     kept = enabled.where("even(id)").filter(enabled.s.rlike("1") & (enabled.a > 0)).where("half(a) < 2")
     assert len(wheres(kept)) == 1
     queried = spark.sql("SELECT id FROM numbers WHERE even(id) AND half(a) > 1").groupBy().count()
     assert len(wheres(queried)) == 1
+    picked = enabled[enabled.s.rlike("1") & (enabled.a > 0) & f.expr("half(a) < 2")]
+    assert len(wheres(picked)) == 1
+    assert str(enabled["s"]) == "Column<'s'>"
     through = tw.where(enabled, "even(id) AND half(a) > 1")
     assert len(wheres(through)) == 1
-    found = rows(kept), rows(queried), rows(through)
+    found = rows(kept), rows(queried), rows(through), rows(picked)
     tw.disable(spark)
     plain = enabled.where("even(id)").filter(enabled.s.rlike("1") & (enabled.a > 0)).where("half(a) < 2")
     assert wheres(plain) == []
+    plain_pick = enabled[enabled.s.rlike("1") & (enabled.a > 0) & f.expr("half(a) < 2")]
     both = enabled.where("even(id) AND half(a) > 1")
-    assert found == (rows(plain), rows(both.groupBy().count()), rows(both))
+    assert found == (rows(plain), rows(both.groupBy().count()), rows(both), rows(plain_pick))
 
 
 @pytest.mark.usefixtures("enabled")

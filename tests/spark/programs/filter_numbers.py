@@ -107,7 +107,17 @@ def adapted(numbers: DataFrame) -> bool:
         and len(explained) == 1
         and len(explained[0]["predicates"]) >= 3
         and tw.adapt(single) is single
+        and [each["reason"] for each in tw.explain(single).left] == ["it has a single condition"]
+        and _tells_of_texts(numbers)
     )
+
+
+def _tells_of_texts(numbers: DataFrame) -> bool:
+    """Filters in the text of `spark.sql`, which only a classic session sees: explain tells what became of them."""
+    numbers.createOrReplaceTempView("written_numbers")
+    queried = tw.adapt(numbers.sparkSession.sql("SELECT * FROM written_numbers WHERE id > 3 AND a < 9"))
+    (left,) = tw.explain(queried).left
+    return "id > 3" in left["filter"] and ("all its conditions are cheap" in left["reason"]) == hasattr(queried, "_jdf")
 
 
 def enabled(numbers: DataFrame) -> bool:

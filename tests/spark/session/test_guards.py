@@ -146,10 +146,11 @@ def test_spark_evaluates_each_condition_once(spark: SparkSession, tmp_path: Path
     """It keeps the projections apart: together, they would evaluate a cheap condition in each guard that tests it."""
     driver = Driver(spark, tmp_path)
     queries = tuple(driver.session.query(str(text)).compiled for text in TEXTS[:2])
-    assert [condition.is_cheap for condition in Program(queries).conditions] == [True, False, False, True]
-    streams = driver.session._catalog().streams  # noqa: SLF001
+    program, streams = Program(queries), list(driver.session._catalog().streams.values())  # noqa: SLF001
+    assert [condition.is_cheap for condition in program.conditions] == [True, False, False, True]
+    slots = column_slots(streams, {stream.name: program.columns(stream) for stream in streams})
     driver._frame({"A": [(1, 1, "ab", SECOND)]}).createOrReplaceTempView("rows_of_guards")  # noqa: SLF001
-    text = shared_rows("rows_of_guards", Program(queries), column_slots(Program(queries), list(streams.values())))
+    text = shared_rows("rows_of_guards", program, slots)
     plan = plan_text(spark.sql(text), "simple")
     assert plan.count("RLIKE") == 1
     assert len(re.findall(r"A:x#\d+L? = 1\b", plan)) == 1

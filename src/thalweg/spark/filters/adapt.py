@@ -10,19 +10,30 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
-from functools import reduce
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
-from thalweg.spark.filters.adapt_connect import OURS, adapt_relations, is_refused
+from thalweg.spark.filters.adapt_connect import OURS, Relations, is_refused
 from thalweg.spark.filters.catalyst import column_of_expression
 from thalweg.spark.filters.frames import is_streaming, schema_of
 from thalweg.spark.filters.harmless import Node
+from thalweg.spark.filters.left_alone import (
+    ALL_CHEAP,
+    BEHIND_BLOCKING,
+    ONE_SLOW,
+    SINGLE,
+    SUBQUERY,
+    Left,
+    LeftFilter,
+    note_left,
+)
 from thalweg.spark.filters.lower import lower
 from thalweg.spark.filters.query import FilterOptions, ask
 from thalweg.spark.filters.sample_worth import WORTH_ORDERING, pays_unsampled
+from thalweg.spark.filters.split.names import sql_name
 from thalweg.spark.filters.trees import is_cheap, runs_python, tree_of
-from thalweg.spark.filters.where import check_frame, look, record
+from thalweg.spark.filters.where import check_frame, check_sample, look, record
 from thalweg.spark.jvm import CATALYST, java_class, java_value
 
 if TYPE_CHECKING:
@@ -49,38 +60,59 @@ SLOW = re.compile(
 BLOCKING = ("JOIN", "AGGREGATE", "SORT", "WINDOW")  # steps below a filter of which no sample is taken
 
 
-def adapt(frame: DataFrame) -> DataFrame:
+def adapt(frame: DataFrame, *, sample: bool | None = None) -> DataFrame:
     """The same DataFrame with adaptive filters: the rows are the same, what is evaluated on them is not.
 
     Takes any DataFrame, such as the result of ``spark.sql`` or of somebody else's function. `tw.explain` tells of each
-    filter that became adaptive. Filters stay as they are inside of what is cached, in subqueries, and where there is
-    nothing to gain: with a single test, and where Spark evaluates all conditions and no sample is worth its price;
-    with Spark Connect also in the text of ``spark.sql``, which the client does not analyse.
+    filter that became adaptive, and of each that did not, with the reason. Filters stay as they are inside of what is
+    cached, in subqueries, and where there is nothing to gain: with a single test, and where Spark evaluates all
+    conditions and no sample is worth its price; with Spark Connect also in the text of ``spark.sql``, which the client
+    does not analyse.
+
+    Parameters
+    ----------
+    sample
+        Whether to run a small job for each filter with several conditions, also for filters whose conditions are cheap
+        and for short jobs. By default, where it is likely to pay; if False, never.
 
     Examples
     --------
     >>> adapted = adapt(spark.sql("SELECT * FROM orders WHERE score(body) > 0.5 AND url RLIKE 'x'"))  # doctest: +SKIP
     """
     check_frame(frame, "tw.adapt")
+    check_sample(sample)
     is_classic = hasattr(frame, "_jdf")
     try:
-        adapted = _Adaptation(frame).run() if is_classic else adapt_relations(frame)
-        return frame if adapted is frame or schema_of(adapted) != schema_of(frame) else adapted
+        adaptation = _Adaptation(frame, sample) if is_classic else Relations(frame, sample)
+        adapted = adaptation.run()
+        is_same = adapted is not frame and schema_of(adapted) == schema_of(frame)
+        return note_left(adapted if is_same else frame, adaptation.tell)
     except Exception as error:  # noqa: BLE001 - whatever another version of Spark has in its plans
         if is_classic or not is_refused(frame):  # else the error is the user's, and Spark will say so
             _warn(f"tw.adapt leaves the DataFrame as it is: {type(error).__name__}: {error}")
-        return frame
+        failed = LeftFilter(lambda: "all filters", partial("it failed with {}: {}".format, type(error).__name__, error))
+        return note_left(frame, lambda _: [failed])
 
 
 class _Adaptation:
     """A classic DataFrame's plan on its way to adaptive filters."""
 
-    def __init__(self, frame: Any) -> None:  # noqa: ANN401 - a classic DataFrame
+    def __init__(
+        self,
+        frame: Any,  # noqa: ANN401 - a classic DataFrame
+        sample: bool | None = None,  # noqa: FBT001 - as `adapt` has it
+        *,
+        only_looks: bool = False,
+    ) -> None:
         self._frame = frame
+        self._sample = sample
+        self._only_looks = only_looks  # for what is left alone; no filter becomes adaptive
+        self._left: list[LeftFilter] = []
         self._spark = frame.sparkSession
         self._jvm = self._spark._jvm  # noqa: SLF001 - no public way
         self._runs_python = True  # whether a UDF is in the plan, as far as is known
         self._is_adaptive = False  # whether a filter has become adaptive
+        self.tell: Callable[[DataFrame], Left] = _left_alone  # which filters were left alone
 
     def run(self) -> DataFrame:
         """The DataFrame with the plan that is adaptive; the same object if nothing changes."""
@@ -89,10 +121,16 @@ class _Adaptation:
         # With caches in place of the plans that fill them: a filter in there has run, or is to run once for all.
         plan = execution.analyzed() if is_streaming(self._frame) else execution.withCachedData()
         self._runs_python = self._contains(plan, "PYTHON_UDF", unless_known=True)
-        if not self._runs_python and not _may_take_time(plan.toString()):
+        if self._may_be_as_it_is(plan):
             return written  # most queries: to look at their plans step by step would take longer than all else
+        left = self._left
+        self.tell = lambda _: left
         adapted = self._plan(plan)
         return self._frame_of(adapted) if self._is_adaptive else written
+
+    def _may_be_as_it_is(self, plan: Any) -> bool:  # noqa: ANN401 - a logical plan of the JVM
+        """Whether nothing is to be gained, as far as the plan's text tells."""
+        return not (self._runs_python or self._sample or self._only_looks or _may_take_time(plan.toString()))
 
     def _plan(self, node: Any) -> Any:  # noqa: ANN401 - logical plans of the JVM
         """A plan whose filters are adaptive; the very same object if nothing changes."""
@@ -112,6 +150,7 @@ class _Adaptation:
         with_subquery: list[Any] = []
         for condition in rest:
             (with_subquery if has_subquery(condition) else plain).append(condition)
+        self._left += [self._left_filter(condition, SUBQUERY) for condition in with_subquery]
         filtered = self._filtered(plain, child) if plain else None
         if filtered is None:
             return node if child is below else self._filter(rest, child)
@@ -152,21 +191,36 @@ class _Adaptation:
         condition = self._conjunction(conditions)
         in_python = self._runs_python and self._contains(condition, "PYTHON_UDF", unless_known=True)
         if not in_python and any(self._contains(child, step, unless_known=False) for step in BLOCKING):
-            return None
-        if not _has_choice(tree_of(condition.toJSON())):
-            return None
+            return self._leave(condition, lambda: _without_choice(tree_of(condition.toJSON())) or BEHIND_BLOCKING)
+        reason = _without_choice(tree_of(condition.toJSON()))
+        if self._only_looks:
+            return self._leave(condition, reason or ONE_SLOW)
+        if reason is not None and (reason == SINGLE or not self._sample):
+            return self._leave(condition, reason)
         frame = self._frame_of(child)
         column = column_of_expression(self._jvm, condition)
         query = ask(frame, [column], FilterOptions(), may_join=False)
         if not query.has_choice:
-            return None
-        evidence, notes = look(query, frame)
+            return self._leave(condition, "; ".join(query.notes) or SINGLE)
+        evidence, notes = look(query, frame, sample=self._sample)
         if evidence is None and not query.runs_in_python and not pays_unsampled(query, frame):
-            return None
+            return self._leave(condition, "; ".join([*query.notes, *notes]) or ONE_SLOW)
         self._is_adaptive = True
         run = record(query, evidence, notes)
         lowered: Any = lower(query, run.plan, frame)
         return lowered._jdf.queryExecution().analyzed()  # noqa: SLF001 - no public way
+
+    def _leave(self, condition: Any, reason: str | Callable[[], str]) -> None:  # noqa: ANN401 - as above
+        """Leave a filter as it is, and note why."""
+        self._left.append(self._left_filter(condition, reason))
+
+    def _left_filter(self, condition: Any, reason: str | Callable[[], str]) -> LeftFilter:  # noqa: ANN401 - as above
+        return LeftFilter(lambda: _sql_of(condition), reason if callable(reason) else lambda: reason)
+
+    def look(self) -> Left:
+        """The filters of a plan that stays as it is."""
+        self.run()
+        return self._left
 
     def _contains(self, node: Any, pattern: str, *, unless_known: bool) -> bool:  # noqa: ANN401 - objects of the JVM
         """Whether a plan or an expression has a step or an expression of a kind in it."""
@@ -221,16 +275,33 @@ def _may_take_time(plan_text: str) -> bool:
     return False
 
 
-def _has_choice(tree: Node) -> bool:
-    """Whether the parts of a condition may have a better order: some run in Python, or several take time in Spark."""
-    parts, slow = [tree], 0
+def _without_choice(tree: Node) -> str | None:
+    """Why no order of the parts of a condition is the best; None if some run in Python, or several take time."""
+    parts, tests, slow = [tree], 0, 0
     while parts:
         part = parts.pop()
         if part.kind in {"And", "Or", "Not"}:
             parts.extend(part.children)
         else:
+            tests += 1
             slow += not is_cheap(part)
-    return slow >= WORTH_ORDERING or runs_python(tree)
+    if slow >= WORTH_ORDERING or runs_python(tree):
+        return None
+    return SINGLE if tests == 1 else ONE_SLOW if slow else ALL_CHEAP
+
+
+def _left_alone(frame: DataFrame) -> Left:
+    """The filters of a DataFrame that was left as it is by the text of its plan, with the reasons."""
+    return _Adaptation(frame, only_looks=True).look()
+
+
+def _sql_of(condition: Any) -> str:  # noqa: ANN401 - an expression of the JVM
+    from py4j.protocol import Py4JError
+
+    try:
+        return sql_name(str(condition.sql()))
+    except Py4JError:  # an expression that has no SQL text
+        return str(condition.toString())
 
 
 def _is_ours(filter_node: Any) -> bool:  # noqa: ANN401 - a plan of the JVM

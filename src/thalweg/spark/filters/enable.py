@@ -15,11 +15,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from thalweg.spark.filters.adapt import adapt
+from thalweg.spark.filters.predicates.base import is_column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FRAME_METHODS = ("where", "filter")
+FRAME_METHODS = ("where", "filter", "__getitem__")  # df[condition] is a filter, too
 ORIGINAL = "_thalweg_original"  # the attribute of an adapted DataFrame with the DataFrame as it was written
 
 _lock = threading.Lock()
@@ -28,7 +29,7 @@ _replaced: list[tuple[type, str, Any]] = []  # classes, names of methods, and th
 
 
 def enable(spark: SparkSession) -> None:
-    """Make the filters of a session adaptive: ``df.where``, ``df.filter`` and ``spark.sql``, as `tw.adapt` does.
+    """Make ``df.where``, ``df.filter``, ``df[condition]`` and ``spark.sql`` of a session adaptive, as `tw.adapt` does.
 
     No line of the program changes. `tw.disable` ends it; DataFrames that were made in between stay adaptive. With Spark
     Connect filters in the text of ``spark.sql`` stay as they are.
@@ -80,7 +81,8 @@ def _replace(kind: type, name: str, wrap: Callable[[Any], Any]) -> None:
 def _filtering(method: Any) -> Any:  # noqa: ANN401 - a method of a DataFrame
     @wraps(method)
     def filtered(frame: DataFrame, condition: Any) -> DataFrame:  # noqa: ANN401 - as PySpark has it
-        if not _is_meant(frame.sparkSession):
+        is_filter = method.__name__ != "__getitem__" or is_column(condition)
+        if not is_filter or not _is_meant(frame.sparkSession):
             return method(frame, condition)  # type: ignore[no-any-return]
         # A filter on a filter: both are adapted together, from the DataFrame as it was written.
         return _adapted(method(vars(frame).get(ORIGINAL, frame), condition))

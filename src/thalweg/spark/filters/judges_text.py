@@ -5,25 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from thalweg.spark.filters.worker.judges import sum_of
+
 if TYPE_CHECKING:
     from thalweg.spark.filters.worker.report import WorkerReport
-
-NOT_ADDED = ("budget", "spent", "accept", "reject")  # of which the greatest among workers is told; others are added up
 
 
 def judge_counts(reports: Sequence[WorkerReport]) -> dict[str, dict[str, Any]]:
     """The counts of all workers together, for each predicate that has any."""
-    found: dict[str, dict[str, Any]] = {}
-    for report in reports:
-        for name, counts in report.judges.items():
-            total = found.setdefault(name, {})
-            for count, value in counts.items():
-                known = total.get(count)
-                if known is None or value is None:
-                    total[count] = known if value is None else value
-                else:
-                    total[count] = max(known, value) if count in NOT_ADDED else known + value
-    return found
+    return sum_of(report.judges for report in reports)
 
 
 def judges_text(judges: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -94,10 +94,7 @@ def where(
     >>> kept = where(orders, "amount > 100", is_spam)  # doctest: +SKIP
     """
     check_frame(frame, "tw.where")
-    if sample is not None and not isinstance(sample, bool):
-        raise TypeError(
-            f"sample is True, False or None, not {sample!r}: how many rows to look at is Thalweg's to choose"
-        )
+    check_sample(sample)
     options = FilterOptions(
         policy=policy,
         drift=drift,
@@ -196,6 +193,14 @@ def sampled_rows(query: FilterQuery, frame: DataFrame, size: int | None) -> Samp
     columns |= dict.fromkeys(query.routes.types if query.routes is not None else ())
     conditions = [condition for form in query.forms for condition in form.sampled_conditions]
     return take_sample(frame, conditions, {name: query.column(name) for name in columns}, size)
+
+
+def check_sample(sample: object) -> None:
+    """Refuse a size of a sample."""
+    if sample is not None and not isinstance(sample, bool):
+        raise TypeError(
+            f"sample is True, False or None, not {sample!r}: how many rows to look at is Thalweg's to choose"
+        )
 
 
 def check_frame(frame: object, entry: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -116,6 +117,45 @@ def test_comparisons_with_constants(spark: SparkSession, frame: DataFrame) -> No
     ]
 
 
+def test_dates_are_compared(frame: DataFrame) -> None:
+    f = spark_functions()
+
+    def by_series(x: pd.Series) -> pd.Series:
+        return pd.Series([day(number) for number in x])
+
+    def by_times(x: pd.Series) -> pd.Series:
+        return pd.to_datetime("2024-05-01") + pd.to_timedelta(x, unit="h") * 13
+
+    def day(x: float | None) -> date | None:
+        return None if x is None or pd.isna(x) else date(2024, 5, 1) + timedelta(days=int(x))
+
+    def moment(x: int | None) -> datetime | None:
+        return None if x is None else datetime(2024, 5, 1, 23, 30) + timedelta(hours=x)  # noqa: DTZ001 - as UDFs return
+
+    functions = {
+        "pickled": f.udf(day, "date", useArrow=False),
+        "Arrow rows": f.udf(day, "date", useArrow=True),
+        "times, pickled": f.udf(moment, "date", useArrow=False),
+        "times, Arrow rows": f.udf(moment, "date", useArrow=True),
+        "pandas": f.pandas_udf(by_series, "date"),
+        "times, pandas": f.pandas_udf(by_times, "date"),
+    }
+    for kind, dated in functions.items():
+        for condition in (
+            dated("n") > date(2024, 5, 9),
+            dated("n").isin(date(2024, 5, 2), date(2024, 5, 9), None) | dated("n").isNull(),
+            f.lit("2024-05-07") >= dated("n"),
+            ~dated("n").eqNullSafe(f.lit(date(2024, 5, 4))),
+        ):
+            kept = tw.where(frame, condition)
+            assert ids(kept) == ids(frame.where(condition)), kind
+            assert {line["runs_in"] for line in explained(kept)["predicates"]} == {"Python"}, kind
+    wrong = f.udf(lambda x: str(x), "date", useArrow=False)("n") > date(2024, 5, 9)  # noqa: PLW0108 - a function of ours
+    for filtered in (frame.where(wrong), tw.where(frame, wrong)):
+        with pytest.raises(Exception, match="toordinal"):
+            filtered.count()
+
+
 @pytest.mark.parametrize("uses_arrow", [False, True])
 def test_values_are_those_that_spark_hands_to_a_udf(spark: SparkSession, uses_arrow: bool) -> None:  # noqa: FBT001
     f = spark_functions()
@@ -151,6 +191,78 @@ def test_series_are_those_that_spark_hands_to_a_pandas_udf(spark: SparkSession) 
             assert explained(kept)["predicates"][0]["runs_in"] == "Python"
     finally:
         spark.conf.unset("spark.sql.session.timeZone")
+
+
+NESTED = [
+    "named_struct('x', nullif(a, 1), 't', nullif(a = 0, a = 3), 'at', timestamp_seconds(id), 'l', array(a, NULL))",
+    "if(a = 4, NULL, named_struct('x', id, 'in', named_struct('y', nullif(id, 5), 'd', DATE'2024-01-01')))",
+    "if(id % 5 = 0, NULL, array(id, nullif(a, 2)))",
+    "array(named_struct('z', s, 'at', timestamp_seconds(id)), NULL)",
+    "if(id % 3 = 0, NULL, map(s, array(id)))",
+    "map('k', named_struct('y', nullif(id, 4), 'ntz', timestamp_ntz'2024-05-01 23:30:00'))",
+    "array(cast(id AS decimal(9, 2)), NULL)",
+    "array(array(a), NULL, array())",
+    "make_dt_interval(0, 0, 0, id)",
+]
+
+
+def test_nested_columns_are_those_that_spark_hands_to_a_pandas_udf(spark: SparkSession) -> None:
+    f = spark_functions()
+
+    def told(column: pd.Series) -> pd.Series:
+        x: Any = column
+        is_frame = isinstance(x, pd.DataFrame)
+        values = [x.iloc[row].to_dict() if is_frame else x.iloc[row] for row in range(len(x))]
+        return pd.Series([f"{type(x)} {x.dtypes} {value!r}" for value in values])
+
+    def told_by_iterator(batches: Iterator[pd.Series]) -> Iterator[pd.Series]:
+        for x in batches:
+            yield told(x)
+
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        columns = [f"{text} AS c{number}" for number, text in enumerate(NESTED)]
+        frame = spark.range(0, 40, 1, 1).selectExpr("id", "id % 5 AS a", "cast(id AS string) AS s")
+        frame = frame.selectExpr("id", *columns).localCheckpoint()
+        for function in (told, told_by_iterator):
+            seen = f.pandas_udf(function, "string")
+            for name in frame.columns[1:]:
+                plain = frame.select("id", seen(name).alias("seen")).collect()
+                for row in (plain[4], plain[30]):
+                    kept = tw.where(frame, seen(name) == row["seen"])
+                    assert ids(kept) == sorted(other["id"] for other in plain if other["seen"] == row["seen"])
+                    assert explained(kept)["predicates"][0]["runs_in"] == "Python"
+    finally:
+        spark.conf.unset("spark.sql.session.timeZone")
+
+
+def test_pandas_udfs_of_nested_columns_are_ordered_among_others(spark: SparkSession) -> None:
+    f = spark_functions()
+
+    def is_odd(x: pd.DataFrame) -> pd.Series:
+        return (x["n"] % 2 == 1) & ~pd.Series(range(len(x))).isna()
+
+    def is_long(x: pd.Series, least: pd.Series) -> pd.Series:
+        return pd.Series([value is not None and len(value) > low for value, low in zip(x, least, strict=True)])
+
+    def has_key(batches: Iterator[tuple[pd.Series, pd.Series]]) -> Iterator[pd.Series]:
+        for maps, keys in batches:
+            yield pd.Series([value is not None and key in value for value, key in zip(maps, keys, strict=True)])
+
+    frame = spark.range(0, 500, 1, 2).selectExpr(
+        "named_struct('n', nullif(id, 7)) AS x",
+        "if(id % 3 = 0, NULL, sequence(0, id % 6)) AS l",
+        "id % 4 AS least",
+        "id",
+        "cast(id % 9 AS string) AS s",
+        "if(id % 11 = 0, NULL, map(cast(id % 5 AS string), id)) AS m",
+    )
+    odd, long = f.pandas_udf(is_odd, "boolean"), f.pandas_udf(is_long, "boolean")
+    key = f.pandas_udf(has_key, "boolean")
+    condition = odd("x") & long("l", "least") & (frame.id > 20) & ~key("m", "s")
+    kept = tw.where(frame, condition)
+    assert ids(kept) == ids(frame.where(condition)) != []
+    assert [line["runs_in"] for line in explained(kept)["predicates"]].count("Python") == 3
 
 
 @pytest.mark.thorough

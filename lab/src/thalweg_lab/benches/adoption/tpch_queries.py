@@ -1,4 +1,8 @@
-"""tpch-queries: the 22 queries of TPC-H through `tw.adapt(spark.sql(query))`, which must cost none of them anything."""
+"""tpch-queries: the 22 queries of TPC-H through `tw.adapt(spark.sql(query))`, which must cost none of them anything.
+
+By itself `tw.adapt` leaves all of them as they are: their filters have cheap conditions, or one that takes time. With
+`sample=True` it makes the filters of ten adaptive, which are measured as well: their jobs, without the samples.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +28,7 @@ CALLS = 15  # of tw.adapt
 MOST_TIMES = 1.1  # the time of plain Spark that a query may take
 
 PLAIN, PLAIN_AGAIN = "plain Spark", "plain Spark again"
+FORCED = "tw.adapt(sample=True)"
 DIGITS = 6  # of a floating-point number that do not depend on the order of a sum's operands
 
 
@@ -40,6 +45,7 @@ def measure(
     import thalweg as tw
 
     races: list[Race] = []
+    forced: list[Race] = []  # of the queries that `sample=True` makes adaptive
     adding: list[Result | None] = []
     with TemporaryDirectory(prefix="thalweg-tpch-") as folder:
         queries = generate(Path(folder), scale)
@@ -57,16 +63,46 @@ def measure(
             ticks, note = part_of(tick, place, len(numbers)), f"scale {scale}"
             races.append(race(NAME, contenders, rounds, ticks, note, label=f"query {number}", tries=tries))
             adding.append(_added(races[-1], plain))
+            forced += _forced(plain, number, note, rounds=rounds, tries=tries)
         drop_views(spark)
-    names = (THALWEG, PLAIN, PLAIN_AGAIN)
-    sums = {name: [sum(each) for each in zip(*(found.seconds[name] for found in races), strict=True)] for name in names}
-    together = Race(NAME, sums, f"scale {scale}, {len(races)} queries", "together")
+    together = _together(races, (THALWEG, PLAIN, PLAIN_AGAIN), scale)
     return [
         *map(_slower, races),
         *(added for added in adding if added is not None),
         together.slower(PLAIN, MOST_TIMES),
         together.control(PLAIN, PLAIN_AGAIN),
+        *(found.slower(PLAIN, MOST_TIMES, FORCED) for found in forced),
+        *([_together(forced, (FORCED, PLAIN), scale).slower(PLAIN, MOST_TIMES, FORCED)] if forced else []),
     ]
+
+
+def _together(races: Sequence[Race], names: Sequence[str], scale: float) -> Race:
+    """The sums of the times of some queries."""
+    sums = {name: [sum(each) for each in zip(*(found.seconds[name] for found in races), strict=True)] for name in names}
+    return Race(NAME, sums, f"scale {scale}, {len(races)} queries", "together")
+
+
+def _forced(make: Callable[[], DataFrame], number: int, note: str, *, rounds: int, tries: int) -> list[Race]:
+    """The job of a query whose filters are adaptive against plain Spark's; none if no filter can be.
+
+    Both DataFrames are made before, so that a job that is planned anew is all that is measured: a sample takes as long
+    as such a query, and `tw.adapt` takes none by itself where the job is so short.
+    """
+    import thalweg as tw
+
+    written = make()
+    start = time.perf_counter()
+    adapted = tw.adapt(written, sample=True)
+    seconds = time.perf_counter() - start
+    if adapted is written:
+        return []
+    contenders = {
+        FORCED: _answer(lambda: adapted.select("*")),
+        PLAIN: _answer(lambda: written.select("*")),
+    }
+    race(NAME, contenders, 1, lambda _done, _total: None, "")
+    note = f"{note}; the call with its samples {seconds:.2f} s"
+    return [race(NAME, contenders, rounds, lambda _done, _total: None, note, label=f"query {number}", tries=tries)]
 
 
 def _slower(found: Race) -> Result:

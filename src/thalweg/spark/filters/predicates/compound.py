@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from thalweg.ordering import AsWritten, Policy
 from thalweg.spark.filters.conditions import Disjunction, Negation, SparkCondition
 from thalweg.spark.filters.forms import PythonForm
 from thalweg.spark.filters.predicates.base import Analysis, Predicate, as_predicate, checked_options, inherited
@@ -44,7 +45,7 @@ class AnyOfPredicate(Predicate):
                 _any_judge,
                 self.name,
                 [(form.make, len(form.columns), len(form.codes)) for form in forms],
-                PolicySpec(analysis.policy, len(forms)),
+                PolicySpec(analysis.policy, len(forms), options=_waiting_last(analysis.policy, forms)),
                 self._costs(),
             ),
             waits=any(form.waits for form in forms),
@@ -163,6 +164,14 @@ def conjuncts(predicate: Predicate) -> list[Predicate]:
 def _not_judge(name: str, make: Any, columns: Sequence[int], codes: Sequence[int]) -> Judge:  # noqa: ANN401
     judge = make(columns, codes)
     return NotWaitingJudge(name, judge) if isinstance(judge, Waits) else NotJudge(name, judge)
+
+
+def _waiting_last(policy: type[Policy], forms: Sequence[PythonForm]) -> dict[str, Any]:
+    """The order in which members begin: members that wait come last as long as nothing is known."""
+    waits = [form.waits for form in forms]
+    if policy is AsWritten or len(set(waits)) == 1:
+        return {}
+    return {"order": sorted(range(len(forms)), key=waits.__getitem__)}
 
 
 def _any_judge(

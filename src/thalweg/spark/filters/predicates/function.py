@@ -196,8 +196,9 @@ def predicate(
         calls a second all workers together may begin.
     timeout, retries, deadline, outage
         Of a coroutine function: the seconds that an attempt may take; how often to ask again after an error, with
-        growing delays; the seconds after the first attempt in which further attempts may begin; and the seconds that
-        rows wait for a service that is down, 30 by default, until they fail without being asked for.
+        growing delays; the seconds that all attempts of a row may take together, after which a call under way is
+        cancelled; and the seconds that rows wait for a service that is down, 30 by default, until they fail without
+        being asked for.
     cache
         Of a coroutine function: where answers are remembered, so that equal rows are asked for once: within a
         ``"batch"``, the default, in a ``"worker"``, or as `tw.cache` says.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from thalweg.spark.filters.predicates.udf import UdfPredicate
+from thalweg.spark.filters.worker.nested_series import can_convert
 from thalweg.spark.filters.worker.udfs import Comparison, Convention, UdfCall
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ NUMBERS = {
     "float": pa.float32(),
     "double": pa.float64(),
 }
-RETURNS = NUMBERS | {"boolean": pa.bool_(), "string": pa.string()}
+RETURNS = NUMBERS | {"boolean": pa.bool_(), "string": pa.string(), "date": pa.date32()}
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 PLAIN = {*NUMBERS, "boolean", "string", "binary", "date", "timestamp", "timestamp_ntz"}  # that pandas has values for
 CONSTANTS: dict[str, Callable[[str], Any]] = {
@@ -31,10 +33,12 @@ CONSTANTS: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("float", "double"), float),
     "boolean": lambda text: text == "true",
     "string": str,
+    "date": date.fromisoformat,
 }
 MORE_THAN_COMPARED = "its value is used for more than a comparison with a constant"
 MOST_CONSTANTS = 100  # that a value is compared with, one after the other
 DAY_TIME_INTERVALS = ("interval day", "interval hour", "interval minute", "interval second")
+TIME_ZONE = "spark.sql.session.timeZone"
 SAFELY = "spark.sql.execution.pandas.convertToArrowArraySafely"
 OTHER_VALUES = {  # settings with which Spark hands a UDF other values
     "spark.sql.legacy.execution.pythonUDF.pandas.conversion.enabled": {Convention.ARROW_ROWS},
@@ -81,10 +85,16 @@ class FoundUdf:
                 returns=RETURNS[self.returns],
                 safely=_is_set(spark, SAFELY),
                 comparison=comparison,
+                time_zone=str(spark.conf.get(TIME_ZONE)) if self._has_nested else "",
             ),
             arguments=tuple(argument.name for argument in self.arguments),
             expressions={argument.name: argument.column for argument in self.arguments if argument.column is not None},
         )
+
+    @property
+    def _has_nested(self) -> bool:
+        """Whether PySpark's own function converts arguments to pandas."""
+        return self.convention.is_of_pandas and not all(_is_plain(argument.kind) for argument in self.arguments)
 
     def _check(self, spark: SparkSession) -> None:
         if self.returns not in RETURNS:
@@ -94,9 +104,10 @@ class FoundUdf:
         if not self.arguments:
             raise StaysInSparkError("it takes no column")
         for argument in self.arguments:
-            if _is_plain(argument.kind) if self.convention.is_of_pandas else _is_known(argument.kind):
-                continue
-            raise StaysInSparkError(f"its argument {argument.name} has a type that only Spark hands to it")
+            if not _is_known(argument.kind):
+                raise StaysInSparkError(f"its argument {argument.name} has a type that only Spark hands to it")
+        if self._has_nested and not can_convert():
+            raise StaysInSparkError("this version of PySpark converts structs, maps and arrays in another place")
         for setting, conventions in OTHER_VALUES.items():
             if self.convention in conventions and _is_set(spark, setting):
                 raise StaysInSparkError(f"{setting} is set")

@@ -139,7 +139,10 @@ def _constant(node: Node, kind: str, analysis: CatalystAnalysis) -> Any:  # noqa
     if constant is None or constant.kind != "Literal" or kind not in RETURNS:
         raise StaysInSparkError("its value is compared with a value that is no plain constant")
     text = constant.fields["value"]
-    return None if text is None else CONSTANTS[kind](text)
+    try:
+        return None if text is None else CONSTANTS[kind](text)
+    except ValueError:
+        raise StaysInSparkError(f"Python has no {kind} {text}") from None
 
 
 def _is_wider(kind: Any, than: Any) -> bool:  # noqa: ANN401 - types as JSON has them

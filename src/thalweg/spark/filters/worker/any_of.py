@@ -14,7 +14,7 @@ import numpy as np
 from thalweg.ordering import Policy
 from thalweg.ordering.pipeline import Pipeline
 from thalweg.ordering.types import Booleans
-from thalweg.spark.filters.worker.judges import Judge, Verdict
+from thalweg.spark.filters.worker.judges import Counts, Judge, Verdict, counts_of
 from thalweg.spark.filters.worker.view import View
 
 
@@ -52,6 +52,10 @@ class AnyOf:
         """Let the members prepare."""
         for member in self.members:
             member.begin_task()
+
+    def counts(self) -> Counts:
+        """What the members tell."""
+        return counts_of(self.members)
 
     def judge(self, view: View) -> Verdict:
         """Judge rows by one member after the other until a member accepts them."""

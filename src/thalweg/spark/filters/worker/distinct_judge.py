@@ -22,7 +22,7 @@ from thalweg.spark.filters.worker.distinct_values import (
     can_be_found,
     distinct_values,
 )
-from thalweg.spark.filters.worker.judges import FALSE, TRUE, UNKNOWN, Judge, Verdict
+from thalweg.spark.filters.worker.judges import FALSE, TRUE, UNKNOWN, Counts, Judge, Verdict
 from thalweg.spark.filters.worker.view import View
 
 FAILED = 3  # an outcome besides those of `judges`
@@ -55,6 +55,10 @@ class DistinctJudge:
         """Let the asked judge prepare."""
         self.asked.begin_task()
         self._remembered.clear()
+
+    def counts(self) -> Counts:
+        """What the asked judge tells."""
+        return self.asked.counts()
 
     def judge(self, view: View) -> Verdict:
         """Judge each row, by its own or by an equal row."""

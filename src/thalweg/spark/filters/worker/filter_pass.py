@@ -20,9 +20,8 @@ from thalweg.ordering.pipeline import Pipeline
 from thalweg.ordering.types import Booleans, Floats
 from thalweg.routing import ClassRouter, RoutedPipeline
 from thalweg.sealed import SavedStateError
-from thalweg.spark.filters.worker.cascade.judge import CascadeJudge
 from thalweg.spark.filters.worker.exchange import Exchange
-from thalweg.spark.filters.worker.judges import Judge, PredicateError, Verdict
+from thalweg.spark.filters.worker.judges import Judge, PredicateError, Verdict, counts_of
 from thalweg.spark.filters.worker.quarantine import Quarantine
 from thalweg.spark.filters.worker.report import WorkerReport
 from thalweg.spark.filters.worker.spec import Answer, PassSpec
@@ -142,11 +141,8 @@ class FilterPass:
             drifts=drifts_of(pipeline),
             routing=None if routed is None else routing_of(routed),
             router=b"" if routed is None else routed.router.to_bytes(),
-            judges={
-                self.spec.names[number]: judge.report()
-                for number, judge in enumerate(self.judges)
-                if isinstance(judge, Waits | CascadeJudge)
-            },
+            judges=counts_of(self.judges),
+            tells_cost=any(isinstance(judge, Waits) and judge.report()["cost"] is not None for judge in self.judges),
             notes=[*self.notes, *self._exchange.notes],
         )
 

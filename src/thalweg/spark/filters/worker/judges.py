@@ -11,7 +11,7 @@ functions anew with each task, and they may hold an accumulator of that task: `a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from traceback import walk_tb
 from typing import Any, Literal, NamedTuple, Protocol, Self
@@ -23,10 +23,14 @@ from thalweg.ordering.types import Booleans
 from thalweg.spark.filters.worker.values import python_values
 from thalweg.spark.filters.worker.view import View
 
+Counts = dict[str, dict[str, Any]]  # of calls and of scores, by the name of the predicate
+
 Takes = Literal["arrow", "numpy", "pandas", "rows", "async"]
 
 # The outcomes of a condition that Spark evaluated for a worker, see `conditions.attempt`; NULL where it raised.
 FALSE, TRUE, UNKNOWN = 0, 1, 2
+
+NOT_ADDED = ("budget", "spent", "accept", "reject")  # counts of which the greatest is told; others are added up
 
 # Code in these folders calls the user's functions.
 CALLERS = (str(Path(__file__).parents[3]), str(Path(os.__file__).parent / "asyncio"))
@@ -70,6 +74,10 @@ class Judge(Protocol):
         """Prepare for the rows of a new task."""
         ...
 
+    def counts(self) -> Counts:
+        """Counts for `tw.explain` of calls and scores: its own, and those of the judges that it asks."""
+        ...
+
 
 class FunctionJudge:
     """A user's function, vectorised or per row."""
@@ -90,6 +98,10 @@ class FunctionJudge:
         """Let a function that follows a file look at it."""
         if hasattr(self._function, "begin_task"):
             self._function.begin_task()
+
+    def counts(self) -> Counts:
+        """There is nothing to tell of a function that computes."""
+        return {}
 
     def judge(self, view: View) -> Verdict:
         """Call the function; where it raises, find the rows it raises for."""
@@ -177,6 +189,10 @@ class CodeJudge:
     def begin_task(self) -> None:
         """There is nothing to prepare."""
 
+    def counts(self) -> Counts:
+        """There is nothing to tell."""
+        return {}
+
     def judge(self, view: View) -> Verdict:
         """Read the codes."""
         codes = view.column(self.column)
@@ -208,6 +224,10 @@ class NotJudge:
         """Let the negated judge prepare."""
         self.negated.begin_task()
 
+    def counts(self) -> Counts:
+        """What the negated judge tells."""
+        return self.negated.counts()
+
     def judge(self, view: View) -> Verdict:
         """Turn true and false about."""
         return self.negation_of(self.negated.judge(view))
@@ -220,6 +240,30 @@ class NotJudge:
             if other is not None:
                 false &= ~other
         return verdict._replace(true=false)
+
+
+def counts_of(judges: Iterable[Judge]) -> Counts:
+    """What judges tell together; a predicate that several of them ask is told once, with the sum of its counts."""
+    return sum_of(judge.counts() for judge in judges)
+
+
+def sum_of(counts: Iterable[Counts]) -> Counts:
+    """Counts added up by the names of predicates.
+
+    >>> sum_of([{"seen": {"calls": 2, "cost": None, "budget": 9}}, {"seen": {"calls": 1, "cost": 3.0, "budget": 9}}])
+    {'seen': {'calls': 3, 'cost': 3.0, 'budget': 9}}
+    """
+    found: Counts = {}
+    for each in counts:
+        for name, own in each.items():
+            total = found.setdefault(name, {})
+            for count, value in own.items():
+                known = total.get(count)
+                if known is None or value is None:
+                    total[count] = known if value is None else value
+                else:
+                    total[count] = max(known, value) if count in NOT_ADDED else known + value
+    return found
 
 
 def describe(error: BaseException) -> str:

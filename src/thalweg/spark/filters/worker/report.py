@@ -42,13 +42,9 @@ class WorkerReport:
     routing: dict[str, Any] | None = None  # classes and their orders, as `ClassRouter.explain` tells them
     router: bytes = b""  # and as other workers learn from them
     judges: dict[str, dict[str, Any]] = field(default_factory=dict)  # counts of predicates that wait, and of cascades
+    tells_cost: bool = False  # whether a predicate tells its cost, which the costs of all predicates then follow
     notes: list[str] = field(default_factory=list)  # on files and classes that could not be used
     at: float = field(default_factory=time.time)
-
-    @property
-    def tells_cost(self) -> bool:
-        """Whether a predicate tells its cost, which the costs of all predicates then follow."""
-        return any(counts.get("cost") is not None for counts in self.judges.values())
 
     def to_bytes(self) -> bytes:
         """The file's content."""
@@ -85,6 +81,7 @@ def _check(values: Any, profile: Profile) -> None:  # noqa: ANN401 - from a file
         and all(isinstance(values[name], list) for name in ("changes", "drifts", "notes"))
         and isinstance(values["routing"], dict | None)
         and isinstance(values.get("judges", {}), dict)
+        and isinstance(values.get("tells_cost", False), bool)
     )
     if not fits:
         raise ValueError("its parts do not fit together; delete it to start afresh")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from enum import IntEnum
 from functools import reduce
 from typing import Any
@@ -17,11 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thalweg.spark.filters.worker.judges import FunctionJudge, PredicateError, Verdict, as_verdict, describe, verdict_of
+from thalweg.spark.filters.worker.nested_series import is_converted_by_pyspark, nested_series
 from thalweg.spark.filters.worker.values import python_values
 from thalweg.spark.filters.worker.view import View
 
 INTEGER_BITS = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
 MOST_BITS = 64
+EPOCH = date(1970, 1, 1).toordinal()
 
 
 class Convention(IntEnum):
@@ -104,6 +107,7 @@ class UdfCall:
     returns: pa.DataType
     safely: bool  # whether Spark refuses conversions to that type which lose something
     comparison: Comparison | None = None  # None for a function that is a condition itself
+    time_zone: str = ""  # of the session, if an argument has times inside
 
 
 class UdfJudge(FunctionJudge):
@@ -113,11 +117,14 @@ class UdfJudge(FunctionJudge):
         super().__init__(name, call.function, "arrow", columns)
         self._udf = call
         self._iterator: IteratorCall | None = None
+        self._nested: dict[int, Any] = {}  # whole columns of `_batch` that PySpark has converted
+        self._batch: Sequence[pa.Array] | None = None
 
     def adopt(self, fresh: FunctionJudge) -> None:
         """Call the function that came with the new task."""
         super().adopt(fresh)
         self._iterator = None
+        self._batch, self._nested = None, {}
 
     def judge(self, view: View) -> Verdict:
         """Call the function as Spark does; where it raises, find the rows it raises for."""
@@ -142,7 +149,7 @@ class UdfJudge(FunctionJudge):
         convert = pickled_values if self._udf.convention is Convention.ROWS else arrow_values
         try:
             return convert(values, self._udf.returns, safely=self._udf.safely)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        except (pa.ArrowException, AttributeError, TypeError, ValueError, OverflowError) as error:
             if len(values) == 1:
                 reasons[start] = describe(error)
                 return pa.nulls(1, self._udf.returns)
@@ -153,7 +160,7 @@ class UdfJudge(FunctionJudge):
     def _call(self, view: View) -> Verdict:
         """Call the function of arrays or Series once."""
         of_pandas = self._udf.convention.is_of_pandas
-        arguments = [series_of(view, number) if of_pandas else view.column(number) for number in self.columns]
+        arguments = [self._series_of(view, number) if of_pandas else view.column(number) for number in self.columns]
         if self._udf.convention.is_of_iterators:
             self._iterator = self._iterator or IteratorCall(self._function)
             results = self._iterator(arguments[0] if len(arguments) == 1 else tuple(arguments), len(view))
@@ -162,6 +169,16 @@ class UdfJudge(FunctionJudge):
         arrays = [self._as_array(result) for result in results]
         array = arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays) if arrays else pa.nulls(0, pa.bool_())
         return as_verdict(self._compared(array), len(view), self.name)
+
+    def _series_of(self, view: View, number: int) -> Any:  # noqa: ANN401 - a Series, or a DataFrame of a struct
+        """A column as Spark hands it to a pandas UDF: a NULL anywhere in a batch may change the types of values."""
+        if not is_converted_by_pyspark(view.kind(number)):
+            return series_of(view, number)
+        if view.batch is not self._batch:
+            self._batch, self._nested = view.batch, {}
+        if number not in self._nested:
+            self._nested[number] = nested_series(view.batch[number], self._udf.time_zone)
+        return self._nested[number].iloc[view.positions].reset_index(drop=True)
 
     def _with_keywords(self, arguments: Sequence[Any]) -> Any:  # noqa: ANN401 - as the function has it
         keywords = self._udf.keywords
@@ -256,6 +273,10 @@ def pickled_values(values: Sequence[Any], returns: pa.DataType, *, safely: bool)
         return pa.array([value if type(value) is bool else None for value in values], returns)
     if returns == pa.string():
         return pa.array(list(map(_as_text, values)), returns)
+    if returns == pa.date32():  # PySpark asks a value for its day before it pickles it
+        return pa.array([None if value is None else value.toordinal() - EPOCH for value in values], pa.int32()).cast(
+            returns
+        )
     if returns in INTEGER_BITS:
         return pa.array([_as_integer(value, INTEGER_BITS[returns]) for value in values], returns)
     return pa.array([value if type(value) is float else None for value in values], pa.float64()).cast(returns)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import math
 import tempfile
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -156,3 +157,62 @@ def test_on_spark(spark: SparkSession) -> None:
 
     with pytest.raises(TypeError, match=r"pass the function of the UDF, the_udf\.func"):
         tw.cascade(udf(lambda a: a / 2, "double"), "a > 1", accept=0.9, reject=0.1)
+
+
+ROWS = 24_000  # of two partitions, hence of two workers
+
+
+@pytest.fixture
+def small_batches(spark: SparkSession) -> Iterator[None]:
+    setting = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before = str(spark.conf.get(setting))
+    spark.conf.set(setting, 250)
+    yield
+    spark.conf.set(setting, before)
+
+
+def learnt_cascade(turned_from: int) -> tuple[Any, Any]:
+    """A cascade that learns, and its costly function; from some place in each partition on, the score misleads."""
+
+    def score(id: int) -> float:  # noqa: A002 - the column's name
+        hidden = (id * 7919 % 10_007) / 10_007
+        return hidden + 0.4 * ((id * 104_729 % 1009) / 1009 - 0.5)
+
+    def is_good(id: int) -> bool:  # noqa: A002 - the column's name
+        good = (id * 7919 % 10_007) / 10_007 > 0.6
+        return good if id % (ROWS // 2) < turned_from else not good
+
+    costly = tw.predicate(is_good, takes="rows")
+    return tw.cascade(score, costly, precision=0.9, recall=0.9, name="cascade"), is_good
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_two_workers_hold_what_is_promised_and_explain_tells_of_both(spark: SparkSession) -> None:
+    cascade, is_good = learnt_cascade(turned_from=ROWS)
+    kept = tw.where(spark.range(0, ROWS, 1, 2), cascade)
+    found = {row["id"] for row in kept.collect()}
+    good = {number for number in range(ROWS) if is_good(number)}
+    assert found != good  # it is approximate, and spares rows
+    assert len(found & good) >= 0.88 * len(found)
+    assert len(found & good) >= 0.88 * len(good)
+    explained = tw.explain(kept)
+    (where,) = explained.to_dict()["wheres"]
+    counts = where["judges"]["cascade"]
+    assert where["workers"] == 2
+    assert counts["scored"] == ROWS
+    assert 0.2 * ROWS < counts["spared"] < ROWS - 2 * FIRST_ROWS  # each worker asks for its first rows
+    assert 0.2 < counts["reject"] < counts["accept"] < 1
+    assert counts["drifts"] == 0
+    assert f"cascade: the score decided {counts['spared']:,} of {ROWS:,} rows, and accepts from" in str(explained)
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_explain_tells_that_thresholds_were_learnt_anew_in_a_group_too(spark: SparkSession) -> None:
+    cascade, is_good = learnt_cascade(turned_from=ROWS // 4)
+    kept = tw.where(spark.range(0, ROWS, 1, 2), tw.any_of(cascade, "id < 0"))
+    found = {row["id"] for row in kept.collect()}
+    last = [number for number in range(ROWS) if number % (ROWS // 2) > 10_000]
+    assert all((number in found) == is_good(number) for number in last)  # a score that misleads decides nothing
+    counts = tw.explain(kept).to_dict()["wheres"][0]["judges"]["cascade"]
+    assert counts["drifts"] >= 2
+    assert f"thresholds were learnt anew {counts['drifts']} times" in str(tw.explain(kept))

@@ -11,6 +11,7 @@ import pytest
 
 from thalweg.spark.filters.worker.waiting.asking import Answered, Asker
 from thalweg.spark.filters.worker.waiting.breaker import FAILURES_IN_A_ROW
+from thalweg.spark.filters.worker.waiting.budget import Budget
 from thalweg.spark.filters.worker.waiting.options import Waiting
 from thalweg.spark.filters.worker.waiting.rate import SHARE, TokenBucket
 from thalweg.spark.filters.worker.waiting.shared_number import OwnNumber
@@ -124,15 +125,67 @@ def test_an_error_of_the_row_does_not_count_as_an_outage() -> None:
     assert loop.now == 0
 
 
-def test_no_attempt_begins_after_the_deadline() -> None:
+def hangs(loop: VirtualLoop) -> Service:  # noqa: ARG001
+    async def answer(row: int) -> bool:  # noqa: ARG001
+        await asyncio.sleep(100)
+        return True
+
+    return answer
+
+
+@pytest.mark.parametrize("timeout", [None, 1, 3, 50])
+def test_no_attempt_goes_on_after_the_deadline(timeout: float | None) -> None:
+    (answer,), loop = ask_all(1, hangs, timeout=timeout, retries=50, deadline=5)
+    assert answer.reason is not None
+    assert answer.reason.startswith("TimeoutError: no answer within ")
+    assert loop.now == pytest.approx(5, abs=2 if timeout == 1 else 1e-6)
+    assert loop.now < 5 + 1e-6
+    if timeout in {None, 50}:
+        assert answer.reason == "TimeoutError: no answer within the deadline of 5 seconds"
+
+
+def test_the_deadline_counts_from_the_first_attempt_and_not_while_other_rows_are_asked_for() -> None:
     def service(loop: VirtualLoop) -> Service:  # noqa: ARG001
         async def answer(row: int) -> bool:  # noqa: ARG001
-            await asyncio.sleep(100)
+            await asyncio.sleep(1)
             return True
 
         return answer
 
-    (answer,), loop = ask_all(1, service, timeout=1, retries=50, deadline=5)
-    assert answer.reason is not None
-    assert answer.reason.startswith("TimeoutError: no answer within 1 seconds, in the last of ")
-    assert loop.now < 7
+    answers, loop = ask_all(20, service, concurrency=1, deadline=5)
+    assert all(answer.value and answer.reason is None for answer in answers)
+    assert loop.now == pytest.approx(20)
+
+
+def test_a_row_does_not_wait_beyond_its_deadline_for_a_service_that_is_down() -> None:
+    def service(loop: VirtualLoop) -> Service:  # noqa: ARG001
+        async def answer(row: int) -> bool:  # noqa: ARG001
+            raise ConnectionError("down")
+
+        return answer
+
+    answers, loop = ask_all(FAILURES_IN_A_ROW, service, retries=100, deadline=3, outage=30)
+    assert all(answer.reason for answer in answers)
+    assert loop.now < 3.1
+
+
+def test_a_service_whose_trial_call_cannot_be_paid_is_not_taken_for_one_under_trial() -> None:
+    loop, calls = VirtualLoop(), 0
+
+    async def answer(row: int) -> bool:  # noqa: ARG001
+        nonlocal calls
+        calls += 1
+        raise ConnectionError("down")
+
+    async def run() -> list[Answered]:
+        waiting = Waiting(concurrency=1, outage=1000, budget=FAILURES_IN_A_ROW)
+        asker = Asker(waiting, budget=Budget(FAILURES_IN_A_ROW, OwnNumber()), clock=loop.time)
+        return await asyncio.gather(*(asker.ask(answer, (row,)) for row in range(2 * FAILURES_IN_A_ROW)))
+
+    try:
+        answers = loop.run_until_complete(run())
+    finally:
+        loop.close()
+    assert calls == FAILURES_IN_A_ROW
+    assert answers[-1].reason == f"the budget of {FAILURES_IN_A_ROW} is spent"
+    assert loop.now < 10

@@ -275,3 +275,67 @@ def test_explain_tells_what_was_spent(spark: SparkSession) -> None:
     assert kept.count() == 5  # of the ten rows that the budget pays
     assert tw.explain(kept).to_dict()["wheres"][0]["judges"]["is_even"]["spent"] == 100
     assert "is_even: 10 calls; told cost 100; 100 of a budget of 100 spent" in str(tw.explain(kept))
+
+
+def with_budget(budget: float) -> Any:  # noqa: ANN401 - a predicate
+    async def is_even(id: int) -> tw.Judged:  # noqa: A002 - the column's name
+        return tw.judged(id % 2 == 0, cost=10)
+
+    return tw.predicate(is_even, budget=budget, concurrency=1)
+
+
+def by_either(predicate: Any) -> list[Any]:  # noqa: ANN401 - a predicate
+    """The predicate alone, and twice in an OR whose other part is never true for the rows of these tests."""
+    return [predicate, predicate | "id < 0", tw.not_(tw.not_(tw.any_of("id < 0", predicate)))]
+
+
+@pytest.mark.parametrize("form", range(3))
+def test_a_spent_budget_stops_the_query(spark: SparkSession, form: int) -> None:
+    frame = spark.range(0, 40, 1, 1)
+    stopped = tw.where(frame, by_either(with_budget(100))[form])
+    with pytest.raises(Exception, match=r"the budget of 100 is spent on the row \{'id': 10\}"):
+        stopped.collect()
+    paid = tw.where(frame, by_either(with_budget(400))[form])
+    assert [row["id"] for row in paid.collect()] == list(range(0, 40, 2))
+
+
+@pytest.mark.parametrize("form", range(3))
+def test_rows_for_which_nothing_is_left_are_dropped_or_kept_for_later(
+    spark: SparkSession, tmp_path: Path, form: int
+) -> None:
+    frame = spark.range(0, 40, 1, 1)
+    dropped = tw.where(frame, by_either(with_budget(100))[form], on_error="drop")
+    assert [row["id"] for row in dropped.collect()] == list(range(0, 10, 2))
+    folder = str(tmp_path / "later")
+    kept = tw.where(frame, by_either(with_budget(100))[form], on_error="quarantine", quarantine=folder)
+    assert [row["id"] for row in kept.collect()] == list(range(0, 10, 2))
+    later = spark.read.parquet(folder)
+    assert sorted(row["id"] for row in later.collect()) == list(range(10, 40))
+    assert later.where("reason LIKE '%the budget of 100 is spent%'").count() == 30
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_member_that_accepts_a_row_spares_the_budget_of_another(spark: SparkSession, is_first: bool) -> None:  # noqa: FBT001
+    limited = with_budget(200)
+    kept = tw.where(spark.range(0, 40, 1, 1), limited | "id >= 10" if is_first else tw.any_of("id >= 10", limited))
+    assert [row["id"] for row in kept.collect()] == [*range(0, 10, 2), *range(10, 40)]
+
+
+def test_explain_tells_of_predicates_in_groups(spark: SparkSession) -> None:
+    def score(id: int) -> float:  # noqa: A002 - the column's name
+        return id / 40
+
+    either = tw.any_of("id < 0", with_budget(400))
+    cascade = tw.cascade(score, "id % 3 = 0", accept=0.9, reject=0.1, name="thirds")
+    kept = tw.where(spark.range(0, 40, 1, 1), tw.not_(either), tw.not_(cascade))
+    assert [row["id"] for row in kept.collect()] == [
+        number for number in range(1, 40, 2) if number < 4 or (number < 36 and number % 3)
+    ]
+    (where,) = tw.explain(kept).to_dict()["wheres"]
+    calls, scores = where["judges"]["is_even"], where["judges"]["thirds"]
+    assert calls["cost"] == calls["spent"] == 10 * calls["calls"] > 0
+    assert scores["accept"] == 0.9
+    assert scores["scored"] > scores["spared"] > 0
+    assert where["costs_are_seconds"]  # the group's time is measured, whatever its member tells
+    assert f"is_even: {calls['calls']} calls; told cost" in str(tw.explain(kept))
+    assert "thirds: the score decided" in str(tw.explain(kept))

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from thalweg.ordering.types import Booleans, Floats
 from thalweg.spark.filters.worker.cascade.proxy import Proxy, ProxyDecision
-from thalweg.spark.filters.worker.judges import Judge, PredicateError, Takes, Verdict, verdict_of
+from thalweg.spark.filters.worker.judges import Counts, Judge, PredicateError, Takes, Verdict, verdict_of
 from thalweg.spark.filters.worker.values import python_values
 from thalweg.spark.filters.worker.view import View
 from thalweg.spark.filters.worker.waiting.futures import then
@@ -84,6 +84,10 @@ class CascadeJudge:
         """Let the costly judge prepare."""
         self.costly.begin_task()
 
+    def counts(self) -> Counts:
+        """What the score decided, and what the costly judge tells."""
+        return {self.name: self.proxy.report()} | self.costly.counts()
+
     def judge(self, view: View) -> Verdict:
         """Judge each row."""
         scores = self.score(view)
@@ -91,10 +95,6 @@ class CascadeJudge:
         if not split.asked.any():
             return Verdict(split.accepted)
         return self._together(scores, split, self.costly.judge(view[np.flatnonzero(split.asked)]))
-
-    def report(self) -> dict[str, Any]:
-        """Counts for `tw.explain`."""
-        return self.proxy.report()
 
     def _together(self, scores: Floats, split: ProxyDecision, verdict: Verdict) -> Verdict:
         """The verdicts of both; the proxy learns from the costly judge's."""
@@ -135,5 +135,9 @@ class WaitingCascadeJudge(CascadeJudge):
         )
 
     def report(self) -> dict[str, Any]:
-        """Counts for `tw.explain`."""
+        """The counts of calls and of the score together."""
         return self.costly.report() | self.proxy.report()
+
+    def counts(self) -> Counts:
+        """The calls of the costly predicate under the name of the cascade."""
+        return {self.name: self.report()}

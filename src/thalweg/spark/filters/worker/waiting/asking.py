@@ -57,6 +57,10 @@ class ServiceDownError(Exception):
     """The service has been down for longer than rows wait for it."""
 
 
+class DeadlineError(Exception):
+    """The deadline of a row came before it could be asked for again."""
+
+
 class FunctionStoppedError(Exception):
     """The function raised what stops a program or a task, and not an error."""
 
@@ -85,26 +89,29 @@ class Asker:
         self._next = asyncio.Lock()  # of the row that waits for the bucket's token; the others stand behind it
 
     async def ask(self, function: Function, row: tuple[Any, ...]) -> Answered:
-        """Ask until there is an answer, or no attempt is left."""
-        start, delay, seconds = self._clock(), FIRST_DELAY, 0.0
+        """Ask until there is an answer, or no attempt is left, or the deadline has come."""
+        ends: float | None = None  # the moment of the deadline; it counts from the first attempt on
+        delay, seconds = FIRST_DELAY, 0.0
         attempt = 0
         while True:
             async with self._places, self._alone_until_priced():
                 try:
-                    await self._turn()
-                except ServiceDownError as error:
+                    await self._turn(ends)
+                except (ServiceDownError, DeadlineError) as error:
                     return Answered(reason=str(error), seconds=seconds)
                 expected = self.calls.expected_cost
                 if self.budget is not None and not self.budget.set_aside(expected):
                     return Answered(reason=f"the budget of {self.budget.limit:g} is spent", seconds=seconds)
-                answered = await self._attempt(function, row)
+                if ends is None and self.waiting.deadline is not None:
+                    ends = self._clock() + self.waiting.deadline
+                answered = await self._attempt(function, row, ends)
             if self.budget is not None:
                 self.budget.correct((answered.cost if self.calls.tells_cost else 1.0) - expected)
             seconds += answered.seconds
             attempt += 1
             if answered.reason is None:
                 return answered._replace(seconds=seconds)
-            late = self.waiting.deadline is not None and self._clock() - start + delay > self.waiting.deadline
+            late = ends is not None and self._clock() + delay > ends
             if attempt > self.waiting.retries or late:
                 last = "" if attempt == 1 else f", in the last of {attempt} attempts"
                 return Answered(reason=f"{answered.reason}{last}", seconds=seconds)
@@ -121,13 +128,15 @@ class Asker:
                     await alone.aclose()
             yield
 
-    async def _turn(self) -> None:
-        """Wait until a call may begin."""
+    async def _turn(self, ends: float | None) -> None:
+        """Wait until a call may begin; not beyond the deadline of a row that was asked for before."""
         while True:
+            if ends is not None and self._clock() >= ends:
+                raise DeadlineError(self._late(ends))
             if pause := self.breaker.pause():
                 if self.breaker.gives_up:
                     raise ServiceDownError(f"the service has been down for {self.waiting.outage:g} seconds or more")
-                await self._sleep(pause)
+                await self._sleep(pause if ends is None else min(pause, max(ends - self._clock(), 0.0)))
                 continue
             if self._bucket is not None:
                 async with self._next:
@@ -135,17 +144,30 @@ class Asker:
                         await self._sleep(wait)
                 if self.breaker.pause():
                     continue
-            self.breaker.begin()
             return
 
-    async def _attempt(self, function: Function, row: tuple[Any, ...]) -> Answered:
+    def _allowed(self, ends: float | None) -> float | None:
+        """The seconds that an attempt may take that begins now."""
+        limits = [self.waiting.timeout, None if ends is None else ends - self._clock()]
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    def _late(self, ends: float | None) -> str:
+        """Why a call that was cut has no answer: because of the deadline, if that has come, else of the timeout."""
+        if ends is not None and self._clock() >= ends:
+            return f"TimeoutError: no answer within the deadline of {self.waiting.deadline:g} seconds"
+        return f"TimeoutError: no answer within {self.waiting.timeout:g} seconds"
+
+    async def _attempt(self, function: Function, row: tuple[Any, ...], ends: float | None) -> Answered:
+        """One call, for as long as an attempt may take, and not beyond the deadline."""
+        self.breaker.begin()
         self.calls.calls += 1
         before = self._clock()
+        limit = asyncio.timeout(self._allowed(ends))
         try:
-            value = await asyncio.wait_for(_called(function, row), self.waiting.timeout)
+            async with limit:
+                value = await _called(function, row)
         except TimeoutError as error:
-            timeout = self.waiting.timeout
-            reason = describe(error) if timeout is None else f"TimeoutError: no answer within {timeout:g} seconds"
+            reason = self._late(ends) if limit.expired() else describe(error)
             self.breaker.failed()
         except FunctionStoppedError as error:
             reason = str(error)

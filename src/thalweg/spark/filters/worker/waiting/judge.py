@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 
-from thalweg.spark.filters.worker.judges import FunctionJudge, Judge, NotJudge, Verdict, as_verdict, verdict_of
+from thalweg.spark.filters.worker.judges import Counts, FunctionJudge, Judge, NotJudge, Verdict, as_verdict, verdict_of
 from thalweg.spark.filters.worker.values import python_values
 from thalweg.spark.filters.worker.view import View
 from thalweg.spark.filters.worker.waiting.asking import Answered, Asker, Function
@@ -50,7 +50,7 @@ class Waits(Judge, Protocol):
         ...
 
     def report(self) -> dict[str, Any]:
-        """Counts for `tw.explain`."""
+        """The counts of its calls."""
         ...
 
 
@@ -155,8 +155,12 @@ class WaitingJudge(FunctionJudge):
         cost = sum(answer.cost for answer in asked) if self.asker.calls.tells_cost else None
         return Waited(verdict_of(verdict.true, null, reasons), seconds, cost)
 
+    def counts(self) -> Counts:
+        """The counts of its calls under its name."""
+        return {self.name: self.report()}
+
     def report(self) -> dict[str, Any]:
-        """Counts for `tw.explain`."""
+        """The counts of its calls."""
         calls, budget = self.asker.calls, self.asker.budget
         return {
             "calls": calls.calls,
@@ -184,7 +188,7 @@ class NotWaitingJudge(NotJudge):
         return then(self.negated.begin(view), lambda waited: waited._replace(verdict=self.negation_of(waited.verdict)))
 
     def report(self) -> dict[str, Any]:
-        """Counts for `tw.explain`."""
+        """The counts of its calls."""
         return self.negated.report()
 
 

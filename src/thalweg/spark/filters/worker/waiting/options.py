@@ -18,7 +18,7 @@ class Waiting:
     batch: int | None = None  # most rows of a call, to a function that takes a list of each column; None: a row a call
     timeout: float | None = None  # seconds of an attempt
     retries: int = 0  # attempts after the first
-    deadline: float | None = None  # seconds of a row, from its first attempt on; no attempt begins after that
+    deadline: float | None = None  # seconds of a row, from the begin of its first attempt to the end of its last
     outage: float = OUTAGE  # seconds that rows wait for a service that is down
     rate: float | None = None  # calls a second, of all workers together
     cache: CacheSpec | None = None  # None: answers are remembered within a batch
