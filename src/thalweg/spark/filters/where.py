@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from thalweg.drift import Detector
@@ -24,6 +25,7 @@ from thalweg.spark.filters.frames import is_streaming
 from thalweg.spark.filters.lower import lower, lower_to_column
 from thalweg.spark.filters.predicates.base import as_predicate
 from thalweg.spark.filters.predicates.expression import ExpressionPredicate
+from thalweg.spark.filters.pruning import pruning_conditions
 from thalweg.spark.filters.query import FilterOptions, FilterQuery, OnError, ask
 from thalweg.spark.filters.routes import RouteBy
 from thalweg.spark.filters.run import FilterRun, merge_reports, save_evidence, saved_evidence
@@ -176,12 +178,15 @@ def look(query: FilterQuery, frame: DataFrame, *, sample: bool | None = None) ->
     notes = merge_reports(query)
     saved, unusable = saved_evidence(query)
     notes += unusable
-    if saved is not None or sample is False or is_streaming(frame) or not (sample or has_choice(query)):
-        return saved, notes
+    if saved is not None:
+        return replace(saved, pruning=pruning_conditions(query, frame)), notes
+    if sample is False or is_streaming(frame) or not (sample or has_choice(query)):
+        return None, notes
     try:
         if not sample and (reason := reason_against_sample(query, frame)) is not None:
             return None, [*notes, f"no sample was taken: {reason}"]
-        evidence = evidence_of(query, sampled_rows(query, frame, estimated_size(frame)))
+        rows = sampled_rows(query, frame, estimated_size(frame))
+        evidence = evidence_of(query, rows, pruning=pruning_conditions(query, frame))
     except NoSampleError as error:
         return None, [*notes, f"no sample was used: {error}"]
     except PySparkException as error:  # Spark evaluates filters of small tables when it plans them
