@@ -14,6 +14,7 @@ from functools import wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from thalweg.keywords import checks_keywords
 from thalweg.spark.filters.adapt import adapt
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _sessions: weakref.WeakSet[SparkSession] = weakref.WeakSet()
 _replaced: list[tuple[type, str, Any]] = []  # classes, names of methods, and the methods as they were
 
 
+@checks_keywords("tw.enable")
 def enable(spark: SparkSession) -> None:
     """Make the filters of a session adaptive: ``df.where``, ``df.filter`` and ``spark.sql``, as `tw.adapt` does.
 
@@ -51,6 +53,7 @@ def enable(spark: SparkSession) -> None:
                 _replace(ClassicSession, "sql", _querying)
 
 
+@checks_keywords("tw.disable")
 def disable(spark: SparkSession) -> None:
     """Let `df.where`, `df.filter` and `spark.sql` of a session be Spark's own again.
 

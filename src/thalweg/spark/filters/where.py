@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from thalweg.drift import Detector
+from thalweg.keywords import checks_keywords
 from thalweg.ordering import Policy
 from thalweg.spark import runs
 from thalweg.spark.filters.choose import choose
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from thalweg.spark.filters.forms import SampledRows
 
 
+@checks_keywords("tw.where")
 def where(
     frame: DataFrame,
     *predicates: Any,  # noqa: ANN401 - predicates, Columns and texts
@@ -118,6 +120,7 @@ def where(
     return lower(query, run.plan, frame)
 
 
+@checks_keywords("tw.condition")
 def condition(
     *predicates: Any,  # noqa: ANN401 - predicates
     policy: str | Policy | type[Policy] = "a-greedy",
@@ -148,6 +151,7 @@ def condition(
     return lower_to_column(query, run.plan)
 
 
+@checks_keywords("tw.reset")
 def reset(what: DataFrame | str | os.PathLike[str]) -> None:
     """Forget learnt statistics: of a DataFrame that `tw.where` made, or in a folder given as ``state=``."""
     if isinstance(what, str | os.PathLike):
