@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.dashboard.event_log import default_folder, make_private_folder
 from thalweg.dashboard.security import PARAMETER, Access, is_unspecified
+from thalweg.keywords import checks_keywords
 
 if TYPE_CHECKING:
     from thalweg.dashboard.recorder import Recorder
@@ -61,6 +62,7 @@ class Dashboard:
         return f"Dashboard({self.url or f'events in {self.folder}'})"
 
 
+@checks_keywords("tw.dashboard")
 def dashboard(
     *shown: Any,  # noqa: ANN401 - DataFrames, streaming queries, driven streams and sessions
     host: str = HOST,

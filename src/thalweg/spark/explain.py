@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from thalweg.keywords import checks_keywords
 from thalweg.spark import runs
 from thalweg.spark.filters.left_alone import left_in, left_text
 from thalweg.spark.plan_text import keys_in_plan
@@ -42,6 +43,7 @@ class Explanation:
         return html_of(self.to_dict(), self._text)
 
 
+@checks_keywords("tw.explain")
 def explain(what: Any) -> Explanation:  # noqa: ANN401 - a DataFrame, a streaming query, a driven stream or a session
     """Explain a DataFrame that `tw.where` or `tw.join` returned, or a query on it: which order runs, and why.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from thalweg.keywords import checks_keywords
 from thalweg.spark import runs
 from thalweg.spark.explain import explanation_of
 from thalweg.spark.interruptions import STOPPED
@@ -42,6 +43,7 @@ class Metrics(StreamingQueryListener):
     >>> metrics = Metrics(spark, lambda told: print(told["batch"], told["wheres"][0]["order"]))  # doctest: +SKIP
     """
 
+    @checks_keywords("tw.Metrics")
     def __init__(
         self,
         spark: SparkSession,

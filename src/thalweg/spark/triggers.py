@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+TRIGGERS = ("processingTime", "availableNow", "once", "continuous", "realTime")  # as Spark names them
 WITHOUT_MICRO_BATCHES = {"realTime": "real-time mode", "continuous": "continuous mode"}
 
 

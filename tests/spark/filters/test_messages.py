@@ -54,7 +54,7 @@ CASES: tuple[tuple[Callable[[Any], object], type[Exception], str], ...] = (
     ),
     (lambda _: tw.any_of([rare, "a > 1"]), TypeError, r"one after the other: tw\.any_of\(a, b\)"),
     (lambda df: tw.where(df, [rare, "a > 1"]), TypeError, r"not in a list: tw\.where\(df, \*list\)"),
-    (lambda _: tw.expr("a > 1", pined=True), TypeError, "no option 'pined' of a predicate; did you mean 'pinned'"),
+    (lambda _: tw.expr("a > 1", pined=True), TypeError, "no parameter 'pined'; did you mean 'pinned'"),
     (lambda df: df.a | rare, TypeError, r"as in predicate & column or predicate \| column$"),
     (lambda df: df.a & rare, TypeError, "is no Column: write it to the left of the Column, as in predicate & column"),
     (lambda df: tw.where(df, bool(rare)), TypeError, "a predicate, neither true nor false"),

@@ -48,7 +48,7 @@ def test_annotations_say_what_a_function_takes() -> None:
         (lambda: tw.predicate(lambda x: x, on="x", after=3), TypeError, "after= is a predicate, its name"),  # type: ignore[call-overload]
         (lambda: tw.predicate(5, on="x"), TypeError, "makes a predicate of a function, not of 5"),  # type: ignore[call-overload]
         (lambda: tw.expr(" "), ValueError, "not an empty text"),
-        (lambda: tw.expr("a > 1", costs=3), TypeError, "no option 'costs' of a predicate; did you mean 'cost'"),
+        (lambda: tw.expr("a > 1", costs=3), TypeError, "no parameter 'costs'; did you mean 'cost'"),
         (lambda: tw.any_of("a > 1"), ValueError, "two predicates or more"),
         (lambda: tw.lookup(pa.table({"a": [1, 1]}), on="a"), KeyTableError, "predicate 'a in lookup'.*1"),
         (lambda: tw.lookup(pa.table({"a": [1, None]}), on="a"), KeyTableError, "NULL"),

@@ -231,6 +231,18 @@ def test_errors_do_not_depend_on_branches(frame: DataFrame) -> None:
             ids(tw.where(frame, *raising, route_by=route_by, sample=True))
 
 
+def test_no_condition_runs_as_written_in_a_branch(frame: DataFrame) -> None:
+    # Overall the second comes last, and could run as written: it raises on rows that the first rejects. In the branch
+    # of sides 0 and 1 it comes first.
+    first = "concat(side, '-', id % 50) NOT rlike '^([23]-.*|[01]-7)$'"
+    second = "CASE WHEN side < 2 THEN 1 / CASE id % 50 WHEN 7 THEN 0 WHEN 8 THEN 0.5 ELSE 1 END > 1 ELSE true END"
+    conditions = [tw.expr(first, cost=1), tw.expr(second, cost=1.2)]
+    kept = tw.where(frame, *conditions, route_by="side", sample=True)
+    [branches] = branches_of(kept)
+    assert (1, 0) in [branch.order for branch in branches.branches]
+    assert ids(kept) == ids(frame.where("side < 2 AND id % 50 = 8"))
+
+
 @pytest.mark.thorough
 def test_a_driven_stream_branches_and_goes_on_so_after_a_restart(
     spark: SparkSession, frame: DataFrame, tmp_path: Path

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import thalweg as tw
 from thalweg_lab.benches import bench_of, filters
+from thalweg_lab.benches.filters import no_harm_inputs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,7 +25,7 @@ TARGETS = {  # of each scenario, as they are reported
     "native-stream-drift": [">= 3", ">= 0.85", CONTROL],
     "lookups": [">= 1.5", ">= 0.95", CONTROL],
     "repeated": [">= 3", CONTROL, ">= 0.98", CONTROL, ">= 3", CONTROL],
-    "no-harm": [*[">= 0.97", CONTROL] * 3, *["<= 30", "<= 10"] * 2, *[">= 0.97", CONTROL] * 7],
+    "no-harm": [*[">= 0.97", CONTROL] * 3, *["<= 30", "<= 10"] * 4, *[">= 0.97", CONTROL] * 8],
 }
 MORE: dict[str, dict[str, Any]] = {"native-stream-drift": {"batches": 1}}
 
@@ -45,6 +47,13 @@ def test_scenario_measures_all_its_targets(spark: SparkSession, scenario: str) -
     assert all(result.note for result in results)
     assert ticks == sorted(ticks)
     assert ticks[-1][0] == ticks[-1][1]
+
+
+def test_a_case_of_no_harm_takes_a_sample(spark: SparkSession) -> None:
+    [case] = [case for case in no_harm_inputs.cases() if "with a sample" in case.label]
+    frame = case.frame(spark, 2_000)
+    assert "plan: sampled" in str(tw.explain(case.with_thalweg(frame)))
+    assert "plan: nothing sampled" in str(tw.explain(case.without(frame)))
 
 
 def test_run_tells_how_far_it_is(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

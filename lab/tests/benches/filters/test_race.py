@@ -1,6 +1,10 @@
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 
-from thalweg_lab.benches.filters.race import AGAIN, THALWEG, Measurement, Race, race
+from thalweg_lab.benches.filters.race import AGAIN, THALWEG, Measurement, Race, compete, race
 
 
 def made(**seconds: list[float]) -> Race:
@@ -48,3 +52,31 @@ def test_different_rows_are_an_error() -> None:
         race(
             "wrong", {"a": lambda: Measurement(1, 2, 0.1), "b": lambda: Measurement(1, 3, 0.1)}, 1, lambda *_: None, ""
         )
+
+
+class Kept:
+    """A DataFrame that has no rows."""
+
+    def selectExpr(self, *_: str) -> Kept:  # noqa: N802 - as PySpark has it
+        return self
+
+    def collect(self) -> list[tuple[int, None]]:
+        return [(0, None)]
+
+
+def test_a_dataframe_may_be_made_for_each_run() -> None:
+    made: list[Kept] = []
+    seen: list[Any] = []
+
+    def fresh() -> Any:  # noqa: ANN401 - in place of a DataFrame
+        made.append(Kept())
+        return made[-1]
+
+    def keep(frame: Any) -> Any:  # noqa: ANN401 - as above
+        seen.append(frame)
+        return frame
+
+    found = compete("steady", fresh, {"a": keep, "b": keep}, 3, lambda *_: None, "")
+    assert len(set(map(id, made))) == 2 * (1 + 3)  # with the untimed round
+    assert seen == made
+    assert [len(seconds) for seconds in found.seconds.values()] == [3, 3]

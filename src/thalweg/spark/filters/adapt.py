@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
+from thalweg.keywords import checks_keywords
 from thalweg.spark.filters.adapt_connect import OURS, Relations, is_refused
 from thalweg.spark.filters.catalyst import column_of_expression
 from thalweg.spark.filters.frames import is_streaming, schema_of
@@ -60,6 +61,7 @@ SLOW = re.compile(
 BLOCKING = ("JOIN", "AGGREGATE", "SORT", "WINDOW")  # steps below a filter of which no sample is taken
 
 
+@checks_keywords("tw.adapt")
 def adapt(frame: DataFrame, *, sample: bool | None = None) -> DataFrame:
     """The same DataFrame with adaptive filters: the rows are the same, what is evaluated on them is not.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -79,11 +79,13 @@ def branchings_of(
     query: FilterQuery,
     judged: tuple[Integers, Floats],
     values: Mapping[str, pa.Array],
+    pruning: Collection[int] = (),
 ) -> tuple[Branching, ...]:
     """The evidence of a sample about branches for the conditions of each stage.
 
-    Cheap conditions stay ahead of all branches: there is little to save, and Spark may hand them to the data's source.
-    `judged` are drop masks and costs of all predicates; `values` belong to the columns that may tell classes apart.
+    Conditions that reach the data's source, and those by which Spark prunes partitions, stay ahead of all branches:
+    Spark hands no branch to a source. `judged` are drop masks and costs of all predicates; `values` belong to the
+    columns that may tell classes apart.
     """
     types = query.routes.types if query.routes is not None else {}
     untold = {name: reason for name, kind in types.items() if (reason := untestable(kind))}
@@ -93,11 +95,11 @@ def branchings_of(
     found = []
     for stage in stages:
         conditions = stage.predicates if stage.place is Place.SPARK else ()
-        slow = sorted(number for number in conditions if not query.forms[number].is_cheap)
-        cheap = [number for number in conditions if number not in slow]
-        waits = any(required[number] >> other & 1 for number in cheap for other in slow)
+        ahead = [number for number in conditions if query.forms[number].reaches_source or number in pruning]
+        slow = sorted(number for number in conditions if number not in ahead)
+        waits = any(required[number] >> other & 1 for number in ahead for other in slow)
         if len(slow) > 1 and not waits:
-            dropped = np.logical_or.reduce([masks >> number & 1 == 1 for number in cheap], initial=False)
+            dropped = np.logical_or.reduce([masks >> number & 1 == 1 for number in ahead], initial=False)
             rows = np.flatnonzero(alive & ~dropped)
             part = sum((masks[rows] >> number & 1) << place for place, number in enumerate(slow))
             before = np.array(

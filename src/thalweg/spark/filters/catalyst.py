@@ -15,7 +15,15 @@ from thalweg.spark.filters.frames import Answers, once_a_frame
 from thalweg.spark.filters.harmless import Node, Prover
 from thalweg.spark.filters.operators import all_of
 from thalweg.spark.filters.repeated_conditions import RESULT_ID, analysed_once
-from thalweg.spark.filters.trees import columns_in, is_cheap, nodes_in, numbers_in, runs_python, tree_of
+from thalweg.spark.filters.trees import (
+    columns_in,
+    is_cheap,
+    is_source_test,
+    nodes_in,
+    numbers_in,
+    runs_python,
+    tree_of,
+)
 from thalweg.spark.jvm import CATALYST, java_class, java_method
 
 if TYPE_CHECKING:
@@ -38,14 +46,16 @@ class Facts:
     cheap: bool  # it takes nanoseconds: comparisons of columns and constants
     deterministic: bool
     columns: tuple[str, ...] | None = None  # the top-level columns that it reads; None where names cannot tell them
-    not_null: tuple[str, ...] = ()  # columns that are not NULL where it is true; told of conditions that may raise
+    not_null: tuple[str, ...] = ()  # columns that are not NULL where it is true
     tests_null: bool = False  # a part tests for NULL: Spark may evaluate it behind conditions on other columns
     calls_udf: bool = False  # a Python UDF that Spark calls itself is in it, and all of it is deterministic otherwise
     is_own: bool = True  # False for a condition, on Connect, that reads a column which the DataFrame no longer has
     is_truth: bool = True  # False for a text or a bare NULL, of which AND and OR make a truth value, and nothing else
+    source_test: bool = False  # it is safe, and made of tests that Spark may hand to a data source
+    tree: Node | None = field(default=None, repr=False, compare=False)  # Catalyst's, where it is known
 
     @classmethod
-    def of_group(cls, members: Sequence[Facts]) -> Facts:
+    def of_group(cls, members: Sequence[Facts], tree: Node | None = None) -> Facts:
         """The facts about a conjunction or a disjunction of conditions."""
         columns = [member.columns for member in members if member.columns is not None]
         return cls(
@@ -56,6 +66,8 @@ class Facts:
             tests_null=any(member.tests_null for member in members),
             calls_udf=all(member.calls_udf or member.deterministic for member in members)
             and any(member.calls_udf for member in members),
+            source_test=all(member.source_test for member in members),
+            tree=tree,
         )
 
 
@@ -89,8 +101,10 @@ class CatalystAnalysis:
             deterministic=deterministic and not calls_udf,
             calls_udf=deterministic and calls_udf,
             columns=columns_in(tree, self.names),
-            not_null=() if safe else tuple(dict.fromkeys(_not_null(tree, self.catalyst, self.names))),
+            not_null=tuple(dict.fromkeys(_not_null(tree, self.catalyst, self.names))),
             tests_null=any(node.kind in NULL_TESTS for node in nodes_in(tree)),
+            source_test=safe and is_source_test(tree),
+            tree=tree,
         )
 
 
@@ -152,7 +166,16 @@ def facts_of(frame: DataFrame, conditions: Sequence[Column]) -> list[Facts]:
         tests_null = any(test in str(condition).lower() for test in ("null", "<=>"))
         is_truth = type_name in ("boolean", None)
         found.append(
-            Facts(simple, simple, stays, columns=None, tests_null=tests_null, is_truth=is_truth, is_own=is_own)
+            Facts(
+                simple,
+                simple,
+                stays,
+                columns=None,
+                tests_null=tests_null,
+                is_truth=is_truth,
+                is_own=is_own,
+                source_test=simple,
+            )
         )
     return found
 

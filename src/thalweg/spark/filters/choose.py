@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +16,7 @@ from thalweg.spark.filters.forms import Place
 from thalweg.spark.filters.plan import FilterPlan, stages_of
 
 if TYPE_CHECKING:
+    from thalweg.spark.filters.branching import Branching
     from thalweg.spark.filters.evidence import Evidence
     from thalweg.spark.filters.query import FilterQuery
 
@@ -32,28 +33,33 @@ def choose(query: FilterQuery, evidence: Evidence | None, before: Sequence[int] 
         order = _order_without_evidence(query)
         why = "nothing sampled: cheap conditions first, Python last, else as written"
         return FilterPlan(order, stages_of(order, query.forms), why, attributes=_attributes(query, ()))
-    order = order_by(query, evidence.profile, before)
+    order = order_by(query, evidence.profile, before, evidence.pruning)
     return FilterPlan(
         order=order,
         stages=stages_of(order, query.forms),
         why=evidence.source,
         member_orders=evidence.member_orders,
-        branchings=evidence.branchings if query.routes is not None and query.routes.off is None else (),
+        branchings=_branchings(query, evidence),
         attributes=_attributes(query, evidence.promising),
         evidence=evidence,
     )
 
 
-def order_by(query: FilterQuery, profile: Profile, before: Sequence[int] = ()) -> tuple[int, ...]:
-    """The order of all predicates that a profile of them all calls for."""
+def order_by(
+    query: FilterQuery, profile: Profile, before: Sequence[int] = (), pruning: Collection[int] = ()
+) -> tuple[int, ...]:
+    """The order of all predicates that a profile of them all calls for.
+
+    `pruning` are the conditions by which Spark prunes partitions.
+    """
     masks, costs = profile.masks, profile.mean_times
     policy = query.policy.make(tuple(before))
     replay(policy, masks, costs)
     in_python = [form.place is Place.PYTHON for form in query.forms]
     order = placed_order(masks, policy.order, costs, in_python, CROSSING_SECONDS, query.required)
     if query.on_error == "quarantine":  # which rows to put there is clear only when all conditions have been tried
-        return tuple(sorted(order, key=lambda number: in_python[number]))
-    return _raising_last(query, order, profile)
+        return _for_source(query, tuple(sorted(order, key=lambda number: in_python[number])), pruning)
+    return _for_source(query, _raising_last(query, order, profile), pruning)
 
 
 def runs_strictly(query: FilterQuery, order: Sequence[int]) -> bool:
@@ -63,6 +69,48 @@ def runs_strictly(query: FilterQuery, order: Sequence[int]) -> bool:
         return False
     # A filter of Spark evaluates tests for NULL last, but for those of columns that its other conditions read.
     return not any(form.tests_null for number, form in enumerate(query.forms) if number != order[-1])
+
+
+def _for_source(query: FilterQuery, order: tuple[int, ...], pruning: Collection[int]) -> tuple[int, ...]:
+    """The same order, in which all that the data's source can use is within its reach.
+
+    Conditions that reach the source come ahead of Python and joins, behind which they would not. To skip partitions or
+    files saves more than a row in such a condition costs, and no sample tells how much. Joins come ahead of a Python
+    stage whose errors have to wait: between the two Spark holds up filters that are added later, and takes longer.
+    """
+    places = [form.place for form in query.forms]
+    if query.on_error == "raise":
+        order = _moved_ahead(query, order, {Place.PYTHON}, lambda number: places[number] is Place.JOIN)
+    return _moved_ahead(
+        query,
+        order,
+        {Place.PYTHON, Place.JOIN},
+        lambda number: query.forms[number].reaches_source or number in pruning,
+    )
+
+
+def _moved_ahead(
+    query: FilterQuery, order: tuple[int, ...], others: Collection[Place], wanted: Callable[[int], bool]
+) -> tuple[int, ...]:
+    """The same order with the wanted predicates ahead of all in other places, unless they wait for some of these."""
+    required = query.required.tolist()
+    starts = [at for at, number in enumerate(order) if query.forms[number].place in others]
+    ahead = list(order[: min(starts, default=len(order))])
+    for number in order[len(ahead) :]:
+        if wanted(number) and not required[number] & ~sum(1 << earlier for earlier in ahead):
+            ahead.append(number)
+    return (*ahead, *(number for number in order if number not in ahead))
+
+
+def _branchings(query: FilterQuery, evidence: Evidence) -> tuple[Branching, ...]:
+    """The branches of conditions, without branches in which a condition would no longer reach the data's source."""
+    if query.routes is None or query.routes.off is not None:
+        return ()
+    return tuple(
+        branching
+        for branching in evidence.branchings
+        if not any(query.forms[number].reaches_source or number in evidence.pruning for number in branching.conditions)
+    )
 
 
 def _raising_last(query: FilterQuery, order: tuple[int, ...], profile: Profile) -> tuple[int, ...]:

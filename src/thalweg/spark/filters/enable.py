@@ -14,6 +14,7 @@ from functools import wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from thalweg.keywords import checks_keywords
 from thalweg.spark.filters.adapt import adapt
 from thalweg.spark.filters.predicates.base import is_column
 
@@ -28,6 +29,7 @@ _sessions: weakref.WeakSet[SparkSession] = weakref.WeakSet()
 _replaced: list[tuple[type, str, Any]] = []  # classes, names of methods, and the methods as they were
 
 
+@checks_keywords("tw.enable")
 def enable(spark: SparkSession) -> None:
     """Make ``df.where``, ``df.filter``, ``df[condition]`` and ``spark.sql`` of a session adaptive, as `tw.adapt` does.
 
@@ -52,6 +54,7 @@ def enable(spark: SparkSession) -> None:
                 _replace(ClassicSession, "sql", _querying)
 
 
+@checks_keywords("tw.disable")
 def disable(spark: SparkSession) -> None:
     """Let `df.where`, `df.filter` and `spark.sql` of a session be Spark's own again.
 

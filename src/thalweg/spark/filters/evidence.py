@@ -39,6 +39,7 @@ class Evidence:
     member_orders: Mapping[int, tuple[int, ...]] = field(default_factory=dict)  # of disjunctions in Spark
     branchings: tuple[Branching, ...] = ()  # of conditions in Spark, by class
     promising: tuple[str, ...] = ()  # columns that may tell classes apart for Python predicates, and seem to pay
+    pruning: frozenset[int] = frozenset()  # conditions by which Spark prunes partitions; not saved, as tables change
     at: float = field(default_factory=time.time)
 
     def to_bytes(self) -> bytes:
@@ -75,8 +76,13 @@ class Evidence:
         return evidence
 
 
-def evidence_of(query: FilterQuery, rows: SampledRows, before: Sequence[int] = ()) -> Evidence:
-    """The evidence of a sample about all predicates; `before` is the order that runs at present."""
+def evidence_of(
+    query: FilterQuery, rows: SampledRows, before: Sequence[int] = (), pruning: frozenset[int] = frozenset()
+) -> Evidence:
+    """The evidence of a sample about all predicates.
+
+    `before` is the order that runs at present, `pruning` are the conditions by which Spark prunes partitions.
+    """
     orders = _member_orders(query, rows)
     masks, costs = _try_all(query.forms, rows, orders)
     if query.policy.options.get("costs") is not None:
@@ -86,10 +92,11 @@ def evidence_of(query: FilterQuery, rows: SampledRows, before: Sequence[int] = (
     branchings, promising = tuple[Branching, ...](), tuple[str, ...]()
     if query.routes is not None and query.routes.off is None:
         values = {name: rows.columns[name].slice(0, masks.size) for name in query.routes.types}
-        stages = stages_of(order_by(query, profile, before), query.forms)
-        branchings = branchings_of(stages, query, (masks, costs), values)
+        stages = stages_of(order_by(query, profile, before, pruning), query.forms)
+        branchings = branchings_of(stages, query, (masks, costs), values, pruning)
         promising = _promising(query, (masks, costs), values)
-    return Evidence(profile, f"sampled {masks.size:,} rows, {rows.where_from}", orders, branchings, promising)
+    source = f"sampled {masks.size:,} rows, {rows.where_from}"
+    return Evidence(profile, source, orders, branchings, promising, pruning)
 
 
 def _promising(query: FilterQuery, judged: tuple[Integers, Floats], values: Mapping[str, Any]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
@@ -20,6 +20,7 @@ from thalweg.ordering.cost import order_cost
 from thalweg.ordering.stopwatch import SINGLES, Stopwatch
 from thalweg.ordering.types import Booleans, Floats, Integers
 from thalweg.spark.filters.conditions import SparkCondition
+from thalweg.spark.filters.trees import prunes_by
 from thalweg.spark.filters.worker.judges import TRUE, CodeJudge, Judge, PredicateError
 from thalweg.spark.filters.worker.view import View
 
@@ -79,6 +80,18 @@ class ConditionForm:
         return self.condition.facts.cheap
 
     @property
+    def reaches_source(self) -> bool:
+        """Whether Spark may hand the condition to a data source, which then skips rows or files."""
+        return self.condition.facts.source_test and self.condition.facts.deterministic
+
+    def prunes_by(self, partitions: Collection[int]) -> bool:
+        """Whether Spark can prune partitions by the condition, given Catalyst's numbers of partition columns."""
+        trees = [part.facts.tree for part in self.condition.parts]
+        known = [tree for tree in trees if tree is not None]
+        is_known = self.condition.facts.deterministic and len(known) == len(trees)
+        return is_known and all(prunes_by(tree, partitions) for tree in known)
+
+    @property
     def holds_place(self) -> bool:
         """Whether the condition has to stay where it is written."""
         return not self.condition.facts.deterministic and not self.calls_udf
@@ -128,6 +141,7 @@ class LookupJoin:
     lookup: LookupPredicate
     place: ClassVar[Literal[Place.JOIN]] = Place.JOIN
     is_cheap = False
+    reaches_source = False
     holds_place = False
     calls_udf = False
     is_harmless = False
@@ -158,6 +172,7 @@ class PythonForm:
     waits: bool = False  # for a service, which is not asked before the job runs
     place: ClassVar[Literal[Place.PYTHON]] = Place.PYTHON
     is_cheap = False
+    reaches_source = False
     holds_place = False
     calls_udf = False
     is_harmless = False

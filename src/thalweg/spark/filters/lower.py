@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from thalweg.spark.filters.branching import branched
 from thalweg.spark.filters.choose import runs_strictly
-from thalweg.spark.filters.conditions import SparkCondition
+from thalweg.spark.filters.conditions import SparkCondition, quoted
 from thalweg.spark.filters.forms import ConditionForm, LookupJoin, Place, PythonForm
 from thalweg.spark.filters.frames import answers_about, is_streaming
 from thalweg.spark.filters.operators import (
@@ -92,15 +92,22 @@ class _Lowering:
         self._guard: Column | None = None  # whether earlier stages kept the row, where Spark would not wait for them
         self._reasons: list[str] = []  # columns that say why a Python predicate failed
         self._scratch: list[str] = []  # columns to drop at the end
-        self._strict_last = runs_strictly(query, plan.order)
+        self._strict_last = runs_strictly(query, plan.order) and not self._branched()
         self._unchecked = self._checks()
 
     def run(self) -> DataFrame:
         stages = list(self._plan.stages)
+        known = self._known_by_source()
+        if known:
+            self._filter(all_of(known))
         while stages:
             stage, *rest = stages
             if stage.place is Place.SPARK:
                 self._filter(self._conditions(stage))
+                if is_streaming(self._frame):
+                    # The current time is random there, as far as Spark knows, and from a filter with a function such
+                    # conditions do not reach the source.
+                    self._end_filter()
             elif stage.place is Place.JOIN:
                 self._join(stage, rest)
             elif not rest or [later.place for later in rest] == [Place.SPARK]:
@@ -133,6 +140,31 @@ class _Lowering:
         self._end_filter()
         self._frame, self._steps = apply_steps(self._frame, self._steps), []
         return self._frame
+
+    def _branched(self) -> set[int]:
+        """The conditions that are in a branch for each class of rows."""
+        return {
+            number
+            for branching in self._plan.branchings
+            if branching.branches is not None and self._query.routes is not None
+            for number in branching.conditions
+        }
+
+    def _known_by_source(self) -> list[Column]:
+        """Tests for NULL that Spark would infer for the data's source from conditions that are not in its reach.
+
+        These conditions stand behind a Python function or a join, or in a branch.
+        """
+        query, first = self._query, self._plan.stages[0]
+        within_reach = set(first.predicates if first.place is Place.SPARK else ()) - self._branched()
+        names = [
+            name
+            for number, form in enumerate(query.forms)
+            if isinstance(form, ConditionForm) and number not in within_reach and not query.required[number]
+            if form.condition.facts.deterministic
+            for name in form.condition.facts.not_null
+        ]
+        return [is_not_null(column_named(quoted(name))) for name in dict.fromkeys(names)]
 
     def _conditions(self, stage: Stage) -> Column:
         """The conditions of a stage; conditions that have branches come last."""

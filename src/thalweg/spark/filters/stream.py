@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from thalweg.drift import Detector
+from thalweg.keywords import checks_keywords
 from thalweg.ordering import Policy
 from thalweg.spark import runs
 from thalweg.spark.filters.choose import choose
@@ -28,7 +29,7 @@ from thalweg.spark.filters.sample_worth import has_choice
 from thalweg.spark.filters.where import check_frame, record, sampled_rows
 from thalweg.spark.interruptions import brief_interruptions
 from thalweg.spark.job_descriptions import described_jobs
-from thalweg.spark.triggers import check_trigger
+from thalweg.spark.triggers import TRIGGERS, check_trigger
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -39,6 +40,7 @@ SLOWER = 1.5  # times the usual time: after a micro-batch that took so long, the
 QUERY_ID = "sql.streaming.queryId"  # Spark's local property within a micro-batch
 
 
+@checks_keywords("tw.stream")
 def stream(
     frame: DataFrame,
     *predicates: Any,  # noqa: ANN401 - as in tw.where
@@ -89,6 +91,7 @@ class FilteredStream:
         self._checkpoint = checkpoint
         self._planner = Replanner(run)
 
+    @checks_keywords("foreach_batch", *TRIGGERS)
     def foreach_batch(
         self,
         function: Callable[[DataFrame, int], None],
@@ -120,6 +123,7 @@ class FilteredStream:
         runs.attach(str(started.id), run)
         return DrivenQuery(started, run)
 
+    @checks_keywords("to_files", *TRIGGERS)
     def to_files(
         self,
         path: str | os.PathLike[str],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from thalweg.spark.filters.harmless import CLOCKS, Node
 
@@ -20,6 +20,7 @@ CHEAP = {
 }
 # fmt: on
 NUMBER = re.compile(r"byte|short|integer|long|float|double|decimal\(.*\)")
+TEXT_TESTS = {"Contains", "EndsWith", "Like", "LikeAll", "LikeAny", "StartsWith"}  # which data sources evaluate, too
 
 
 def tree_of(text: str) -> Node:
@@ -58,6 +59,31 @@ def _is_cheap_cast(tree: Node) -> bool:
     if tree.kind != "Cast" or not NUMBER.fullmatch(str(tree.fields["dataType"])):
         return False
     return all(node.fields.get("dataType") != "string" for node in nodes_in(tree))
+
+
+def is_source_test(tree: Node) -> bool:
+    """Whether an expression is made of tests that Spark may hand to a data source.
+
+    A cheap expression counts as such a test: Spark's optimizer decides which of them a source gets.
+    """
+    if tree.kind in {"And", "Or", "Not"}:
+        return all(map(is_source_test, tree.children))
+    if tree.kind in TEXT_TESTS:
+        return all(is_cheap(child) for child in tree.children)
+    return is_cheap(tree)
+
+
+def prunes_by(tree: Node, partitions: Collection[int]) -> bool:
+    """Whether Spark can prune partitions by a condition or a part of it; `partitions` are the numbers of such columns.
+
+    Of a disjunction each member has to read partition columns alone, at least in a part.
+    """
+    if tree.kind == "And":
+        return any(prunes_by(child, partitions) for child in tree.children)
+    if tree.kind == "Or":
+        return all(prunes_by(child, partitions) for child in tree.children)
+    numbers = numbers_in(tree)
+    return bool(numbers) and all(number in partitions for number in numbers)
 
 
 def runs_python(tree: Node) -> bool:

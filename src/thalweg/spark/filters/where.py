@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from thalweg.drift import Detector
+from thalweg.keywords import checks_keywords
 from thalweg.ordering import Policy
 from thalweg.spark import runs
 from thalweg.spark.filters.choose import choose
@@ -24,6 +26,7 @@ from thalweg.spark.filters.frames import is_streaming
 from thalweg.spark.filters.lower import lower, lower_to_column
 from thalweg.spark.filters.predicates.base import as_predicate
 from thalweg.spark.filters.predicates.expression import ExpressionPredicate
+from thalweg.spark.filters.pruning import pruning_conditions
 from thalweg.spark.filters.query import FilterOptions, FilterQuery, OnError, ask
 from thalweg.spark.filters.routes import RouteBy
 from thalweg.spark.filters.run import FilterRun, merge_reports, save_evidence, saved_evidence
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from thalweg.spark.filters.forms import SampledRows
 
 
+@checks_keywords("tw.where")
 def where(
     frame: DataFrame,
     *predicates: Any,  # noqa: ANN401 - predicates, Columns and texts
@@ -113,6 +117,7 @@ def where(
     return lower(query, run.plan, frame)
 
 
+@checks_keywords("tw.condition")
 def condition(
     *predicates: Any,  # noqa: ANN401 - predicates
     policy: str | Policy | type[Policy] = "a-greedy",
@@ -143,6 +148,7 @@ def condition(
     return lower_to_column(query, run.plan)
 
 
+@checks_keywords("tw.reset")
 def reset(what: DataFrame | str | os.PathLike[str]) -> None:
     """Forget learnt statistics: of a DataFrame that `tw.where` made, or in a folder given as ``state=``."""
     if isinstance(what, str | os.PathLike):
@@ -173,12 +179,15 @@ def look(query: FilterQuery, frame: DataFrame, *, sample: bool | None = None) ->
     notes = merge_reports(query)
     saved, unusable = saved_evidence(query)
     notes += unusable
-    if saved is not None or sample is False or is_streaming(frame) or not (sample or has_choice(query)):
-        return saved, notes
+    if saved is not None:
+        return replace(saved, pruning=pruning_conditions(query, frame)), notes
+    if sample is False or is_streaming(frame) or not (sample or has_choice(query)):
+        return None, notes
     try:
         if not sample and (reason := reason_against_sample(query, frame)) is not None:
             return None, [*notes, f"no sample was taken: {reason}"]
-        evidence = evidence_of(query, sampled_rows(query, frame, estimated_size(frame)))
+        rows = sampled_rows(query, frame, estimated_size(frame))
+        evidence = evidence_of(query, rows, pruning=pruning_conditions(query, frame))
     except NoSampleError as error:
         return None, [*notes, f"no sample was used: {error}"]
     except PySparkException as error:  # Spark evaluates filters of small tables when it plans them

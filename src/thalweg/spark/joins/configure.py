@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from thalweg.keywords import checks_keywords
 from thalweg.spark.joins.plan import CHANGELOG, PROVIDER, ROCKS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@checks_keywords("tw.configure")
 def configure(spark: SparkSession) -> dict[str, str]:
     """Set what streaming queries with `tw.join` need: a state store in RocksDB, which writes its changes only.
 

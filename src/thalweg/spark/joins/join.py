@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from thalweg.drift import DETECTORS
 from thalweg.joinorder import PLANNERS
+from thalweg.keywords import checks_keywords
 from thalweg.mjoin.layouts import PLAIN
 from thalweg.ordering import POLICIES
 from thalweg.registry import find
@@ -54,6 +55,7 @@ __all__ = ["COUNT", "DELAY", "join"]
 DELAY = "1 minute"  # costs state, not speed: results do not wait for the watermark, unless windows are by count
 
 
+@checks_keywords("tw.join")
 def join(
     streams: Mapping[str, DataFrame | ChangingTable],
     on: str,

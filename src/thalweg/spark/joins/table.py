@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from thalweg.keywords import checks_keywords
 from thalweg.mjoin.pack import pack
 from thalweg.spark.joins.table_versions import SECOND, VersionFiles, number_of
 from thalweg.spark.joins.text import microseconds
@@ -118,6 +119,7 @@ class ChangingTable:
         return frame.select("*")  # type: ignore[no-any-return]  # planned anew, with the new list of files
 
 
+@checks_keywords("tw.table")
 def table(source: Source, refresh: str | timedelta | None = None) -> ChangingTable:
     """A table for `tw.join` that may change while the query runs.
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from thalweg.charts.draw import HeatMap
+from thalweg.keywords import checks_keywords
 from thalweg.spark import runs
 from thalweg.spark.explain import Explanation, explanation_of
 from thalweg.spark.filters.predicates.function import FunctionPredicate
@@ -30,7 +31,7 @@ from thalweg.spark.session.sources import SharedStream, StaticTable, all_streams
 from thalweg.spark.session.standing import QueryOptions, StandingQuery
 from thalweg.spark.session.views import TableViews
 from thalweg.spark.session.worker.result_files import ROUND_COLUMNS
-from thalweg.spark.triggers import check_trigger
+from thalweg.spark.triggers import TRIGGERS, check_trigger
 from thalweg.spark.worker_python import check_worker_python
 from thalweg.sql.parse import parse_query
 
@@ -75,6 +76,7 @@ class Session:
     >>> s.start()  # doctest: +SKIP
     """
 
+    @checks_keywords("tw.Session")
     def __init__(
         self,
         spark: SparkSession,
@@ -109,6 +111,7 @@ class Session:
 
     # ------------------------------------------------------------------------------------------- what there is
 
+    @checks_keywords("session.stream")
     def stream(self, name: str, frame: DataFrame, *, event_time: str, delay: str = DELAY) -> None:
         """Give a streaming DataFrame a name, under which queries read it.
 
@@ -124,6 +127,7 @@ class Session:
             stream.check_read(frame.columns)
         self._streams[name] = stream
 
+    @checks_keywords("session.table")
     def table(self, name: str, frame: DataFrame) -> None:
         """Give a static DataFrame a name, under which queries join with it."""
         self._refuse_if_running("table")
@@ -133,6 +137,7 @@ class Session:
             raise TypeError(f"table {name!r} is a stream: write session.stream({name!r}, df, event_time='...')")
         self._tables[name] = StaticTable(name, frame)
 
+    @checks_keywords("session.predicate")
     def predicate(self, name: str, predicate: FunctionPredicate) -> None:
         """Give a Python predicate a name, under which the text of a query calls it on columns."""
         if not isinstance(predicate, FunctionPredicate):
@@ -143,6 +148,7 @@ class Session:
             raise ValueError(f"there is a predicate {name!r} already: give this one another name")
         self._predicates[name] = predicate
 
+    @checks_keywords("session.query")
     def query(
         self,
         text: str,
@@ -208,6 +214,7 @@ class Session:
 
     # ------------------------------------------------------------------------------------------- running
 
+    @checks_keywords("session.start", *TRIGGERS)
     def start(self, **trigger: Any) -> StreamingQuery:  # noqa: ANN401 - as Spark takes it
         """Start; `trigger` is what Spark's ``DataStreamWriter.trigger`` takes."""
         self._refuse_if_running("start")

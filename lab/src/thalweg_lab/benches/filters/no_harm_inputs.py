@@ -103,6 +103,13 @@ def cases() -> tuple[Case, ...]:
             lambda frame: tw.where(frame, *REGEXES, mixed, sample=False),
         ),
         Case(
+            "mixed any_of, with a sample against without",
+            20_000_000,
+            _texts,
+            lambda frame: tw.where(frame, *REGEXES, mixed, sample=True),
+            lambda frame: tw.where(frame, *REGEXES, mixed, sample=False),
+        ),
+        Case(
             "route_by='auto' without classes",
             8_000_000,
             _wide,

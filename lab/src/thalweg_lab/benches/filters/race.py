@@ -129,7 +129,7 @@ def race(
 
 def compete(
     scenario: str,
-    frame: DataFrame,
+    frame: DataFrame | Callable[[], DataFrame],
     makes: Mapping[str, Make],
     rounds: int,
     tick: Tick,
@@ -143,12 +143,15 @@ def compete(
     """Let functions that filter a DataFrame take turns, after an untimed round, which may have a smaller input.
 
     A contender's time begins with the making of its plan and ends with the count and the checksum of the kept rows.
+    Instead of a DataFrame, a function may make one for each run, which is not timed: then every call is the first on
+    its DataFrame, and finds nothing that is remembered of an earlier call.
     """
 
-    def batch(make: Make, frame: DataFrame) -> Callable[[], Measurement]:
+    def batch(make: Make, frame: DataFrame | Callable[[], DataFrame]) -> Callable[[], Measurement]:
         def run() -> Measurement:
+            given = frame() if callable(frame) else frame
             start = time.perf_counter()
-            rows, found = make(frame).selectExpr("count(*)", checksum).collect()[0]
+            rows, found = make(given).selectExpr("count(*)", checksum).collect()[0]
             return Measurement(rows, found, time.perf_counter() - start)
 
         return run

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Never
 
-from thalweg.registry import hint
 from thalweg.sealed import short_digest
 from thalweg.spark.filters.catalyst import Facts, facts_of
 from thalweg.spark.filters.conditions import SparkCondition, condition_of, opaque_truth
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from thalweg.spark.filters.predicates.expression import ExpressionPredicate
     from thalweg.spark.filters.stored_table import StoredTable
 
-OPTIONS = ("cost", "pinned", "deterministic", "after")
+OPTIONS = ("cost", "pinned", "deterministic", "after")  # that every predicate has, besides its name
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -270,13 +269,7 @@ def column_names(written: object, argument: str) -> tuple[str, ...]:
 
 
 def checked_options(options: dict[str, Any]) -> dict[str, Any]:
-    """The options that every predicate has, checked."""
-    for option in options:
-        if option not in OPTIONS:
-            raise TypeError(
-                f"there is no option {option!r} of a predicate{hint(option, OPTIONS)} There are: name, "
-                f"{', '.join(OPTIONS)}"
-            )
+    """The options that every predicate has, checked; `checks_keywords` has checked their names."""
     if "after" in options:
         options["after"] = checked_after(options["after"])
     return options

@@ -8,8 +8,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from thalweg.keywords import checks_keywords
 from thalweg.spark.filters.forms import PythonForm
-from thalweg.spark.filters.predicates.base import Analysis, Predicate, as_predicate, checked_options, inherited, is_udf
+from thalweg.spark.filters.predicates.base import (
+    OPTIONS,
+    Analysis,
+    Predicate,
+    as_predicate,
+    checked_options,
+    inherited,
+    is_udf,
+)
 from thalweg.spark.filters.predicates.function import FunctionPredicate, check_pickles, code_digest, predicate_of
 from thalweg.spark.filters.worker.cascade.judge import CascadeJudge, Score, WaitingCascadeJudge
 from thalweg.spark.filters.worker.cascade.proxy import Proxy
@@ -62,6 +71,7 @@ class CascadePredicate(Predicate):
         return PythonForm((*self.score.on, *form.columns), form.codes, make, waits=form.waits)
 
 
+@checks_keywords("tw.cascade", *OPTIONS)
 def cascade(
     cheap_score: Callable[..., Any],
     costly: Any,  # noqa: ANN401 - a predicate, as in `where`

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from thalweg.keywords import checks_keywords
 from thalweg.ordering import AsWritten, Policy
 from thalweg.spark.filters.conditions import Disjunction, Negation, SparkCondition
 from thalweg.spark.filters.forms import PythonForm
-from thalweg.spark.filters.predicates.base import Analysis, Predicate, as_predicate, checked_options, inherited
+from thalweg.spark.filters.predicates.base import OPTIONS, Analysis, Predicate, as_predicate, checked_options, inherited
 from thalweg.spark.filters.worker.any_of import AnyOf
 from thalweg.spark.filters.worker.judges import Judge, NotJudge
 from thalweg.spark.filters.worker.spec import PolicySpec
@@ -106,6 +107,7 @@ class NotPredicate(Predicate):
         return PythonForm(form.columns, form.codes, partial(_not_judge, self.name, form.make), waits=form.waits)
 
 
+@checks_keywords("tw.any_of", *OPTIONS)
 def any_of(*members: Any, name: str | None = None, **options: Any) -> AnyOfPredicate:  # noqa: ANN401 - as in `where`
     """Whether at least one member is true: one predicate. If it runs in Python, its inner order adapts as well.
 
@@ -132,6 +134,7 @@ def conjunction_of(*members: Any, name: str | None = None) -> AllOfPredicate:  #
     return AllOfPredicate(name=shown, required=predicates, **inherited(predicates, {}))
 
 
+@checks_keywords("tw.not_", *OPTIONS)
 def not_(negated: Any, *, name: str | None = None, **options: Any) -> NotPredicate:  # noqa: ANN401 - as in `where`
     """Whether a predicate is false; where it is NULL, so is this.
 

@@ -6,10 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from thalweg.keywords import checks_keywords
 from thalweg.spark.filters.catalyst import Facts
 from thalweg.spark.filters.conditions import SparkCondition
 from thalweg.spark.filters.operators import expression
-from thalweg.spark.filters.predicates.base import Analysis, Predicate, checked_options, is_column
+from thalweg.spark.filters.predicates.base import OPTIONS, Analysis, Predicate, checked_options, is_column
 from thalweg.spark.jvm import java_class
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class ExpressionPredicate(Predicate):
         return analysis.condition(self)
 
 
+@checks_keywords("tw.expr", *OPTIONS)
 def expr(condition: str | Column, *, name: str | None = None, **options: Any) -> ExpressionPredicate:  # noqa: ANN401
     """A condition in Spark SQL, or a Column, evaluated by Spark itself, as a whole.
 
@@ -74,6 +76,7 @@ def expr(condition: str | Column, *, name: str | None = None, **options: Any) ->
     return ExpressionPredicate(name=name or shown, condition=condition, **checked_options(options))
 
 
+@checks_keywords("tw.regex", *OPTIONS)
 def regex(column: str, pattern: str, *, name: str | None = None, **options: Any) -> ExpressionPredicate:  # noqa: ANN401
     r"""Whether a pattern, in Java's syntax, is found in a text column; evaluated by Spark itself.
 

@@ -13,6 +13,7 @@ from weakref import WeakSet
 
 import pyarrow as pa  # noqa: F401 - for the doctest
 
+from thalweg.keywords import checks_keywords
 from thalweg.sealed import short_digest
 from thalweg.spark.filters.forms import PythonForm
 from thalweg.spark.filters.predicates.base import Analysis, Predicate, checked_after, column_names, is_column, is_udf
@@ -156,6 +157,7 @@ def predicate(
 ) -> Callable[[Callable[..., Any]], FunctionPredicate]: ...
 
 
+@checks_keywords("tw.predicate")
 def predicate(
     function: Callable[..., Any] | None = None,
     *,

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from thalweg.keywords import checks_keywords
 from thalweg.spark.arrow_types import arrow_type
 from thalweg.spark.filters.forms import LookupJoin, PythonForm
-from thalweg.spark.filters.predicates.base import Analysis, Predicate, checked_options, column_names
+from thalweg.spark.filters.predicates.base import OPTIONS, Analysis, Predicate, checked_options, column_names
 from thalweg.spark.filters.predicates.function import function_judge
 from thalweg.spark.filters.stored_table import StoredTable, check_not_collated
 
@@ -70,6 +71,7 @@ class LookupPredicate(Predicate):
         return PythonForm(self.on, (), partial(function_judge, self.name, keys, "arrow", negate=self.negate))
 
 
+@checks_keywords("tw.lookup", *OPTIONS)
 def lookup(
     table: Any,  # noqa: ANN401 - see below
     *,
@@ -77,7 +79,7 @@ def lookup(
     columns: str | Sequence[str] | Mapping[str, str] = (),
     negate: bool = False,
     name: str | None = None,
-    **options: Any,  # noqa: ANN401 - checked by checked_options
+    **options: Any,  # noqa: ANN401 - those of every predicate
 ) -> LookupPredicate:
     """Whether a row's key is in a stored table: a semi-join, or with ``negate=True`` an anti-join.
 

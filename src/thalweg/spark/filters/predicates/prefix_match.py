@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa  # noqa: F401 - for the doctest
 
+from thalweg.keywords import checks_keywords
 from thalweg.spark.arrow_types import arrow_type
 from thalweg.spark.filters.forms import PythonForm
-from thalweg.spark.filters.predicates.base import Analysis, Predicate, checked_options, column_names
+from thalweg.spark.filters.predicates.base import OPTIONS, Analysis, Predicate, checked_options, column_names
 from thalweg.spark.filters.predicates.function import function_judge
 from thalweg.spark.filters.stored_table import check_not_collated, read_columns
 from thalweg.tables.prefixes import Prefixes
@@ -46,6 +47,7 @@ class PrefixPredicate(Predicate):
         return PythonForm((self.on,), (), make)
 
 
+@checks_keywords("tw.prefix_match", *OPTIONS)
 def prefix_match(
     table: Any,  # noqa: ANN401 - as in `lookup`
     *,
@@ -53,7 +55,7 @@ def prefix_match(
     kind: Literal["ip", "string"] = "ip",
     negate: bool = False,
     name: str | None = None,
-    **options: Any,  # noqa: ANN401 - checked by checked_options
+    **options: Any,  # noqa: ANN401 - those of every predicate
 ) -> PrefixPredicate:
     """Whether a stored prefix matches: networks such as ``10.0.0.0/8`` for addresses, or plain text prefixes.
 

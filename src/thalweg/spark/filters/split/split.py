@@ -243,7 +243,10 @@ class _Splitter:
 
     def _facts(self, logic: Logic) -> Facts:
         facts = [self._parts[id(part)].facts for part in logic.parts]
-        return facts[0] if isinstance(logic, Part) else Facts.of_group(facts)
+        if isinstance(logic, Part):
+            return facts[0]
+        analysed = logic.condition.analysed
+        return Facts.of_group(facts, None if analysed is None else analysed.tree)
 
     def _name(self, logic: Logic) -> str:
         """The SQL text of a part or of a group."""

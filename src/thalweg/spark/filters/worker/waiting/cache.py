@@ -15,6 +15,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from thalweg.keywords import checks_keywords
+
 ROW_DIGEST = 16  # bytes: two of a billion rows have the same digest with a chance of 1e-21
 IN_A_WORKER = 100_000  # answers that a worker remembers if nothing else is said
 IN_A_FILE = 10_000_000  # and a file
@@ -32,6 +34,7 @@ class CacheSpec:
     age: float | None = None  # seconds; None: no limit
 
 
+@checks_keywords("tw.cache")
 def cache(
     *, file: str | os.PathLike[str] | None = None, size: int | None = None, age: float | None = None
 ) -> CacheSpec:

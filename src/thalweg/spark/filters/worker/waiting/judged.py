@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
+from thalweg.keywords import checks_keywords
+
 
 class Judged(NamedTuple):
     """Whether a row is kept, or a list of that for a batch of rows, and the cost of finding it out."""
@@ -16,6 +18,7 @@ class Judged(NamedTuple):
     cost: float
 
 
+@checks_keywords("tw.judged")
 def judged(
     keep: bool | Sequence[bool | None] | None,  # noqa: FBT001 - it reads as `return judged(True, cost=3)`
     *,
