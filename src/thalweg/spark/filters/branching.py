@@ -18,7 +18,7 @@ import pyarrow as pa
 from thalweg.ordering.types import Floats, Integers
 from thalweg.routing.branches import Branch, Branches, Test, branches_of
 from thalweg.spark.filters.forms import Place
-from thalweg.spark.filters.operators import all_of
+from thalweg.spark.operators import all_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

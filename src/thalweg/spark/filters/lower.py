@@ -17,8 +17,14 @@ from thalweg.spark.filters.branching import branched
 from thalweg.spark.filters.choose import runs_strictly
 from thalweg.spark.filters.conditions import SparkCondition
 from thalweg.spark.filters.forms import ConditionForm, LookupJoin, Place, PythonForm
-from thalweg.spark.filters.frames import answers_about, is_streaming
-from thalweg.spark.filters.operators import (
+from thalweg.spark.filters.plan import FilterPlan, Stage
+from thalweg.spark.filters.remade_filters import refiltered, refiltered_in_python
+from thalweg.spark.filters.steps import KeyJoin, Step, apply_steps
+from thalweg.spark.filters.worker.filter_pass import pass_of
+from thalweg.spark.filters.worker.spec import Answer, PassSpec, PolicySpec
+from thalweg.spark.frames import answers_about, is_streaming
+from thalweg.spark.jvm import active_jvm, keep_names_of_udfs
+from thalweg.spark.operators import (
     all_of,
     always,
     both,
@@ -32,12 +38,6 @@ from thalweg.spark.filters.operators import (
     never,
     when,
 )
-from thalweg.spark.filters.plan import FilterPlan, Stage
-from thalweg.spark.filters.remade_filters import refiltered, refiltered_in_python
-from thalweg.spark.filters.steps import KeyJoin, Step, apply_steps
-from thalweg.spark.filters.worker.filter_pass import pass_of
-from thalweg.spark.filters.worker.spec import Answer, PassSpec, PolicySpec
-from thalweg.spark.jvm import active_jvm, keep_names_of_udfs
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

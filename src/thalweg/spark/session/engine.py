@@ -19,8 +19,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from thalweg.charts import PlanScheduler, TupleRates
-from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.folder import StateFolder
+from thalweg.spark.identifiers import backticked
 from thalweg.spark.interruptions import brief_interruptions, refuse_interruption
 from thalweg.spark.job_descriptions import described_jobs
 from thalweg.spark.session.branches import Ending

@@ -16,7 +16,7 @@ import pyarrow as pa
 from thalweg.charts import KeyHistogram, equality_name
 from thalweg.charts.equalities import implied_equalities
 from thalweg.charts.plan import runs_alike
-from thalweg.spark.filters.conditions import backticked
+from thalweg.spark.identifiers import backticked
 from thalweg.spark.session.lower import holds
 from thalweg.spark.session.sources import SharedStream, StaticTable
 from thalweg.spark.session.views import RowViews

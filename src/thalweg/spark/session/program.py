@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from thalweg.charts.candidates import PlanSpace, plan_space
 from thalweg.charts.plan import MultiJoin, PlanNode
 from thalweg.sealed import short_digest
-from thalweg.spark.filters.conditions import backticked
+from thalweg.spark.identifiers import backticked
 from thalweg.spark.session.sources import SharedStream
 from thalweg.sql.implication import implies
 from thalweg.sql.query import ContinuousQuery, Expression, PredicateCall, QueryInput, Selection

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from thalweg.ordering.precedence import MAX_FILTERS
-from thalweg.spark.filters.catalyst import CatalystAnalysis, Facts, analyse, facts_of
-from thalweg.spark.filters.frames import is_streaming
+from thalweg.spark.analysis.catalyst import CatalystAnalysis, Facts, analyse, facts_of
 from thalweg.spark.filters.predicates.base import Predicate
 from thalweg.spark.filters.predicates.compound import any_of, conjunction_of, conjuncts, not_
 from thalweg.spark.filters.predicates.expression import ExpressionPredicate
@@ -24,6 +23,7 @@ from thalweg.spark.filters.split.logic import Group, Part, logic_of
 from thalweg.spark.filters.split.pieces import NoColumnError, Piece, take_apart
 from thalweg.spark.filters.split.taken_over import StaysInSparkError
 from thalweg.spark.filters.split.udfs import udf_predicate
+from thalweg.spark.frames import is_streaming
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

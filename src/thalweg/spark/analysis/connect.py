@@ -15,7 +15,7 @@ import sqlglot
 from pyspark.errors import AnalysisException
 from sqlglot import expressions as exp
 
-from thalweg.spark.filters.operators import all_of
+from thalweg.spark.operators import all_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

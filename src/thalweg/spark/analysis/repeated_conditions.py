@@ -18,14 +18,14 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from thalweg.spark.filters.frames import once_a_frame
-from thalweg.spark.filters.trees import nodes_in
+from thalweg.spark.analysis.trees import nodes_in
+from thalweg.spark.frames import once_a_frame
 from thalweg.spark.jvm import CATALYST, java_class, java_value
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from thalweg.spark.filters.catalyst import CatalystAnalysis
+    from thalweg.spark.analysis.catalyst import CatalystAnalysis
 
 RESULT_ID = re.compile(r"(?<=\))#\d+L?")  # of a call of a Python UDF: another in every call
 MOST_CONDITIONS = 50  # that are remembered of a DataFrame

@@ -10,13 +10,13 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from thalweg.spark.analysis.harmless import Node, Prover
+from thalweg.spark.analysis.repeated_conditions import RESULT_ID, analysed_once
+from thalweg.spark.analysis.trees import columns_in, is_cheap, nodes_in, numbers_in, runs_python, tree_of
 from thalweg.spark.error_log import errors_not_logged
-from thalweg.spark.filters.frames import Answers, once_a_frame
-from thalweg.spark.filters.harmless import Node, Prover
-from thalweg.spark.filters.operators import all_of
-from thalweg.spark.filters.repeated_conditions import RESULT_ID, analysed_once
-from thalweg.spark.filters.trees import columns_in, is_cheap, nodes_in, numbers_in, runs_python, tree_of
+from thalweg.spark.frames import Answers, once_a_frame
 from thalweg.spark.jvm import CATALYST, java_class, java_method
+from thalweg.spark.operators import all_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -143,7 +143,7 @@ def facts_of(frame: DataFrame, conditions: Sequence[Column]) -> list[Facts]:
     """The facts about conditions on a DataFrame. Spark refuses conditions that it cannot analyse."""
     if not conditions or hasattr(frame, "_jdf"):
         return [condition.facts for condition in analyse(frame, conditions)]
-    from thalweg.spark.filters.connect import is_simple_test, may_be_random, types_of_conditions
+    from thalweg.spark.analysis.connect import is_simple_test, may_be_random, types_of_conditions
 
     found = []
     for condition, type_name in zip(conditions, types_of_conditions(frame, conditions), strict=True):
