@@ -19,7 +19,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thalweg.spark.start import SMALL, NoSparkError, local_session
+from thalweg.spark.start import SMALL, NoSparkError, spark_session
 from thalweg.spark.worker_python import problem_of
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def examine(master: str | None = None) -> Iterator[Finding]:
     if any(finding.fix for finding in findings):
         return
     try:
-        spark = local_session("thalweg-doctor", master=master)
+        spark = spark_session("thalweg-doctor", master=master)
     except NoSparkError as error:
         yield Finding("Spark", "does not start", str(error))
         return

@@ -219,7 +219,7 @@ terms = st.lists(
 conditions = st.sampled_from([None, "id % 4 < 3"])
 
 
-class Program(RuleBasedStateMachine):
+class FilterProgram(RuleBasedStateMachine):
     """Lookups, queries and streams, on Spark and in the model."""
 
     def __init__(self, spark: SparkSession, root: Path) -> None:
@@ -410,7 +410,7 @@ class Program(RuleBasedStateMachine):
 def run_programs(spark: SparkSession, root: Path, *, programs: int, steps: int, is_random: bool = False) -> None:
     numbers = itertools.count()
 
-    class NewProgram(Program):
+    class NewProgram(FilterProgram):
         def __init__(self) -> None:
             super().__init__(spark, root / str(next(numbers)))
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import parquet as pq
 
 import thalweg as tw
-from thalweg.spark.start import local_session
+from thalweg.spark.start import spark_session
 
 QUERIES = {
     "large": "SELECT k, x FROM A WHERE x > 3 WINDOW [4 seconds]",
@@ -35,7 +35,7 @@ def latest_time(folder: Path) -> int:
 
 
 def main(master: str, folder: str) -> None:
-    spark = local_session("session-files", master=master)
+    spark = spark_session("session-files", master=master)
     session = tw.Session(spark, checkpoint=f"{folder}/checkpoint")
     for name, columns, delay in STREAMS:
         reader = spark.readStream.schema(columns).option("maxFilesPerTrigger", 1)

@@ -148,11 +148,11 @@ def facts_of(frame: DataFrame, conditions: Sequence[Column]) -> list[Facts]:
     found = []
     for condition, type_name in zip(conditions, types_of_conditions(frame, conditions), strict=True):
         is_own = type_name is not None
-        simple, stays = is_own and is_simple_test(frame, condition), not may_be_random(condition)
+        simple, deterministic = is_own and is_simple_test(frame, condition), not may_be_random(condition)
         tests_null = any(test in str(condition).lower() for test in ("null", "<=>"))
         is_truth = type_name in ("boolean", None)
         found.append(
-            Facts(simple, simple, stays, columns=None, tests_null=tests_null, is_truth=is_truth, is_own=is_own)
+            Facts(simple, simple, deterministic, columns=None, tests_null=tests_null, is_truth=is_truth, is_own=is_own)
         )
     return found
 

@@ -58,14 +58,14 @@ def analysed_once(frame: DataFrame, condition: Column, analyse: Callable[[], Cat
     except (Py4JError, PySparkException, TypeError):  # a version of Spark with other objects
         return analyse()
     analysis = analyse()
-    known[key] = _Condition(written, state.functions, analysis)
+    known[key] = _RememberedAnalysis(written, state.functions, analysis)
     for outdated in _outdated(known, state.number):
         known.pop(outdated, None)
     return analysis
 
 
 @dataclass(frozen=True, eq=False)
-class _Condition:
+class _RememberedAnalysis:
     """A condition that was analysed."""
 
     written: Any  # before its analysis: an expression of the JVM
@@ -79,12 +79,12 @@ class _Condition:
 
 
 @once_a_frame
-def _conditions_on(_frame: DataFrame) -> dict[tuple[str, int], _Condition]:
+def _conditions_on(_frame: DataFrame) -> dict[tuple[str, int], _RememberedAnalysis]:
     """Conditions that were analysed on a DataFrame, by their text and the number of the session's state."""
     return {}
 
 
-def _outdated(known: dict[tuple[str, int], _Condition], number: int) -> list[tuple[str, int]]:
+def _outdated(known: dict[tuple[str, int], _RememberedAnalysis], number: int) -> list[tuple[str, int]]:
     """The conditions of other states of the session, and the oldest of too many."""
     keys = list(known)
     return [key for place, key in enumerate(keys) if key[1] != number or place < len(keys) - MOST_CONDITIONS]

@@ -66,7 +66,7 @@ class ServedQuery:
     scheduler: PlanScheduler
 
 
-class Service(NamedTuple):
+class ServedRounds(NamedTuple):
     """What a query got in a micro-batch."""
 
     rounds: int  # that ended
@@ -81,7 +81,7 @@ class BatchRecord:
     number: int
     rows: int
     seconds: Mapping[str, float]
-    served: Mapping[str, Service]  # by token
+    served: Mapping[str, ServedRounds]  # by token
     without_time: int = 0  # rows that belong to no round, because their event time is NULL
     wanted_memory: int = 0  # bytes that all queries together would have held
     held_memory: int = 0  # bytes that the largest job held
@@ -310,12 +310,12 @@ class SessionEngine:
         return f"{self.folder.url}/results/{number}"
 
     def _note(self, number: int, intake: Intake, clock: _Clock, jobs: Jobs, results: Results) -> None:
-        served: dict[str, Service] = {}
+        served: dict[str, ServedRounds] = {}
         for ending in (ending for job in jobs.endings for ending in job):
             token = ending.query.token
             own = results.get(token, QueryResults())
             rounds = served[token].rounds if token in served else 0
-            served[token] = Service(rounds + len(ending.rounds), own.rows, own.seconds)
+            served[token] = ServedRounds(rounds + len(ending.rounds), own.rows, own.seconds)
         self.log.append(
             BatchRecord(
                 number,

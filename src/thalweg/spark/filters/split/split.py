@@ -82,13 +82,13 @@ def _split_once(
     frame: DataFrame, expressions: Sequence[ExpressionPredicate], pieces: Mapping[int, Piece], awaited: Collection[str]
 ) -> _SplitExpressions:
     """The parts of expressions, remembered with their analysis if there is one."""
-    stay = [each.whole or each.name in awaited for each in expressions]
+    stay_whole = [each.whole or each.name in awaited for each in expressions]
 
     def found() -> _SplitExpressions:
         logics = {
             id(each): logic_of(pieces[id(each)], take_apart)
-            for each, stays in zip(expressions, stay, strict=True)
-            if not stays
+            for each, is_whole in zip(expressions, stay_whole, strict=True)
+            if not is_whole
         }
         whole = [piece for number, piece in pieces.items() if number not in logics]
         facts = _facts(frame, [*(part.condition for logic in logics.values() for part in logic.parts), *whole])
@@ -104,7 +104,7 @@ def _split_once(
         return found()
     # A Column is told by its analysis: its own text has another number in every call.
     texts = [each.condition if isinstance(each.condition, str) else None for each in expressions]
-    return analysis.answers.once(("split", *texts, *stay), found)
+    return analysis.answers.once(("split", *texts, *stay_whole), found)
 
 
 def _analysis_of(pieces: Mapping[int, Piece]) -> CatalystAnalysis | None:

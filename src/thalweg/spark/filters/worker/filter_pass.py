@@ -219,7 +219,7 @@ class FilterPass:
         For a three-valued answer the rows that are NULL stay as well: another predicate may be false.
         """
 
-        def stays(view: View, verdict: Verdict) -> Booleans:
+        def remaining(view: View, verdict: Verdict) -> Booleans:
             kept = verdict.true
             if verdict.null is not None and self.spec.answer is Answer.TRUTH:
                 self._nulls[view.positions[verdict.null]] = True
@@ -232,8 +232,8 @@ class FilterPass:
             return kept | verdict.failed
 
         if isinstance(judge, Waits):
-            return WaitingStage(judge, stays)
-        return lambda view: stays(view, judge.judge(view))
+            return WaitingStage(judge, remaining)
+        return lambda view: remaining(view, judge.judge(view))
 
     def _answers(
         self, columns: Columns, kept: Booleans, failures: Mapping[int, Failure], quarantine: Quarantine | None

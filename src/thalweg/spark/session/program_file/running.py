@@ -79,8 +79,8 @@ class BatchPrinter:
 def batch_line(record: BatchRecord, names: Mapping[str, str]) -> str:
     """One micro-batch for people to read; `names` has the queries by their tokens.
 
-    >>> from thalweg.spark.session.engine import Service
-    >>> batch_line(BatchRecord(3, 12_000, {"count": 0.2, "compute": 1.0}, {"t": Service(2, 40)}), {"t": "web"})
+    >>> from thalweg.spark.session.engine import ServedRounds
+    >>> batch_line(BatchRecord(3, 12_000, {"count": 0.2, "compute": 1.0}, {"t": ServedRounds(2, 40)}), {"t": "web"})
     'micro-batch 3: 12,000 rows in 1.2 s; web: 2 rounds, 40 results'
     """
     served = [
