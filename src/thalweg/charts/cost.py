@@ -31,7 +31,7 @@ import numpy as np
 
 from thalweg.ordering.types import Floats
 
-Amount: TypeAlias = float | Floats  # one number, or one for each point at which a plan is costed
+Amount: TypeAlias = float | Floats  # a number, or a number for each point at which a plan is costed
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class CostModel:
     projected_sizes
         By alias, the size of a tuple after projection as a share of its size before. Without an entry it is 1, and
         memory is counted in tuples, as in the paper. Counted in tuples, a selection before the projection is never
-        worse than one after it while both keep up with their input, so the choice between them needs sizes.
+        worse than a selection after it while both keep up with their input, so the choice between them needs sizes.
     input_sizes
         By alias, the size of a scanned tuple; 1 without an entry.
     """

@@ -112,7 +112,7 @@ def arrow() -> Finding:
 
 
 def memory() -> Finding:
-    """There is memory for a local session, on the machine and in the container, if there is one."""
+    """There is memory for a local session, on the machine, and in the container if it runs in a container."""
     try:
         machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

@@ -191,7 +191,7 @@ def _filtered_standard_error() -> Iterator[None]:
 
 
 def forward(source: BinaryIO, target: BinaryIO) -> None:
-    """Copy all lines but the unavoidable ones, and the empty line behind such a line."""
+    """Copy all lines but the unavoidable lines, and the empty line behind such a line."""
     with source, target:
         is_dropped = False
         for line in source:

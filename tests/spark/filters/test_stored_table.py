@@ -1,4 +1,4 @@
-"""A stored table is what it is, not what it is called: another one of the same name never gets its keys."""
+"""A stored table is what it is, not what it is called: another table of the same name never gets its keys."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class AnalysedCondition:
 
     @property
     def column(self) -> Column | None:
-        """A Column of the condition, which knows its columns by identity; None where Spark does not give one."""
+        """A Column of the condition, which knows its columns by identity; None where Spark gives no Column."""
         return self.analysis.answers.once(
             ("column", self.tree.number), lambda: self.analysis.catalyst.column(self.tree)
         )
@@ -175,7 +175,7 @@ def analyse(frame: DataFrame, conditions: Sequence[Column]) -> list[AnalysedCond
 
 
 def _remembered(frame: DataFrame, root: Any) -> CatalystAnalysis:  # noqa: ANN401 - an expression of the JVM
-    """The analysis of the same conditions on the same columns with the same settings, if there was one; or a new one.
+    """The analysis of the same conditions on the same columns with the same settings, or a new analysis.
 
     Conditions are the same if Catalyst says so, which compares the functions of UDFs too, and has written the same
     text of both, which tells their order.

@@ -296,7 +296,7 @@ def _refuse_cycle(after: dict[int, list[int]], names: Sequence[str]) -> None:
         TopologicalSorter(after).prepare()
     except CycleError as error:
         path = " after ".join(repr(names[number]) for number in reversed(error.args[1]))
-        raise ValueError(f"predicates wait for one another in a circle, {path}: take one after= off") from None
+        raise ValueError(f"predicates wait for one another in a circle, {path}: take an after= off") from None
 
 
 def _check_columns(frame: DataFrame, predicates: Sequence[Predicate], others: Sequence[str]) -> None:

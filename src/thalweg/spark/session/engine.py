@@ -135,7 +135,7 @@ class SessionEngine:
         self._program = Program(())
         self._predicates: dict[str, PredicateCounts] = {}  # by the column of a shared call
         self._arrived: tuple[Panes, Mapping[str, float]] = ({}, {})  # last: rows by pane, and the bytes of a row
-        self._is_first = True  # micro-batch of this process, which may have been tried by another one
+        self._is_first = True  # micro-batch of this process, which another process may have tried before
 
     @cached_property
     def tuple_rates(self) -> TupleRates:

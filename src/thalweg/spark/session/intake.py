@@ -103,7 +103,7 @@ def shared_rows(view: str, program: Program, slots: Sequence[Slot]) -> str:
     """The text of a query for the rows of all streams: the slots, and then conditions as the bits of whole numbers.
 
     A row has values in the columns of its own stream only, so that `coalesce` finds them. A condition that implies
-    another one is evaluated for the rows only for which the other one is true.
+    another condition is evaluated for the rows only for which the other condition is true.
     """
     columns = [f"coalesce({', '.join(map(backticked, slot.values()))})" for slot in slots]
     by_stream: dict[str, list[SharedCondition]] = {}
@@ -118,7 +118,7 @@ def shared_rows(view: str, program: Program, slots: Sequence[Slot]) -> str:
 
 
 def _bits(conditions: Sequence[SharedCondition], program: Program) -> str:
-    """A whole number with a bit for each condition that is true, the first one the lowest."""
+    """A whole number with a bit for each condition that is true, the first condition in the lowest bit."""
 
     def text(condition: SharedCondition) -> str:
         stronger = [text(other) for other in conditions if program.weaker(other) == condition]

@@ -80,7 +80,7 @@ def measure_rates(spark: SparkSession, rows: int = ROWS, joined_rows: int = JOIN
 
 
 def _seconds(make: Callable[[], DataFrame]) -> float:
-    """The seconds of the second run: the first one compiles."""
+    """The seconds of the second run: the first run compiles."""
     spent = 0.0
     for _ in range(2):
         start = time.perf_counter()

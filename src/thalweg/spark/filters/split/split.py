@@ -81,7 +81,7 @@ class _SplitExpressions:
 def _split_once(
     frame: DataFrame, expressions: Sequence[ExpressionPredicate], pieces: Mapping[int, Piece], awaited: Collection[str]
 ) -> _SplitExpressions:
-    """The parts of expressions, remembered with their analysis if there is one."""
+    """The parts of expressions, remembered with their analysis if they have an analysis."""
     stay_whole = [each.whole or each.name in awaited for each in expressions]
 
     def found() -> _SplitExpressions:

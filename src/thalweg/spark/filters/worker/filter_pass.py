@@ -201,10 +201,10 @@ class FilterPass:
         for columns in batches:
             waiting.append(columns)
             if len(waiting) == MOST_GATHERED or not self._is_cheap(columns):
-                yield _as_one(waiting)
+                yield _as_one_batch(waiting)
                 waiting = []
         if waiting:
-            yield _as_one(waiting)
+            yield _as_one_batch(waiting)
 
     def _is_cheap(self, columns: Columns) -> bool:
         """Whether the filters are expected to take next to no time for a batch, and Arrow to copy it as fast."""
@@ -327,7 +327,7 @@ def routing_of(pipeline: RoutedPipeline) -> dict[str, Any]:
     }
 
 
-def _as_one(batches: Sequence[Columns]) -> tuple[Columns, list[int]]:
+def _as_one_batch(batches: Sequence[Columns]) -> tuple[Columns, list[int]]:
     sizes = [len(columns[0]) for columns in batches]
     if len(batches) == 1:
         return batches[0], sizes

@@ -1,4 +1,4 @@
-"""Checks the fields of a table in a program file: unknown ones, missing ones, and values of the wrong type."""
+"""Checks the fields of a table in a program file: unknown fields, missing fields, and values of the wrong type."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class StreamIntake:
     conditions: tuple[tuple[int, int, str], ...]  # places of whole numbers, bits in them, and names
     conjunctions: tuple[tuple[int, ...], ...]  # numbers of the conditions that must all be true
     needed_after: int  # a time: no query needs earlier rows
-    late_until: int | None = None  # a time: earlier rows are written aside, if there is one
+    late_until: int | None = None  # a time: earlier rows are written aside; None if no rows are
     predicates: tuple[NamedPredicate, ...] = ()
     members: tuple[tuple[int, ...], ...] = ()  # of each conjunction, the numbers of its predicates
 
