@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 import thalweg as tw
-from thalweg.spark.start import local_session
+from thalweg.spark.start import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -82,7 +82,7 @@ def run(spark: SparkSession, folder: Path, files_a_batch: int = 5) -> tuple[list
 
 def main() -> None:
     """Run it on a small local Spark."""
-    spark = local_session("common-traffic")
+    spark = spark_session("common-traffic")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         write_reports(Path(folder))
         totals, traffic = run(spark, Path(folder))

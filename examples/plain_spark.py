@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions
 
 import thalweg as tw
-from thalweg.spark.start import local_session
+from thalweg.spark.start import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -59,7 +59,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000, help="messages")
     parser.add_argument("--adaptive", action="store_true", help="call tw.enable(spark) first")
     arguments = parser.parse_args()
-    spark = local_session("plain-spark")
+    spark = spark_session("plain-spark")
     if arguments.adaptive:
         tw.enable(spark)
     start = time.perf_counter()

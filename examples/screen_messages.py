@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import thalweg as tw
-from thalweg.spark.start import local_session
+from thalweg.spark.start import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -94,7 +94,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000, help="messages in the batch, or in a micro-batch")
     parser.add_argument("--stream", action="store_true", help="run it as a stream")
     arguments = parser.parse_args()
-    spark = local_session("screen-messages")
+    spark = spark_session("screen-messages")
     start = time.perf_counter()
     if arguments.stream:
         with tempfile.TemporaryDirectory() as folder:

@@ -26,7 +26,7 @@ DAEMON = Path(__file__).parent / "python_daemon" / "preloaded_daemon.py"
 def fast_session(name: str, **more: Any) -> Iterator[SparkSession]:  # noqa: ANN401 - what Spark takes as a setting
     """A local session with more settings, which is stopped at the end."""
     from thalweg.spark.session.checkpoint_files import BY_FILE_SYSTEM, SETTING
-    from thalweg.spark.start import QUIET, local_session
+    from thalweg.spark.start import QUIET, spark_session
 
     java_options = "spark.driver.extraJavaOptions"
     settings: dict[str, Any] = {
@@ -37,6 +37,6 @@ def fast_session(name: str, **more: Any) -> Iterator[SparkSession]:  # noqa: ANN
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(DAEMON.parent), prepend=os.pathsep)  # where the JVM's workers look for modules
-        session = local_session(name, **settings | more)
+        session = spark_session(name, **settings | more)
     yield session
     session.stop()

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 INTERRUPTED_SWEEP = """
 import time
-from thalweg.spark.start import local_session
+from thalweg.spark.start import spark_session
 from thalweg_lab.parameter_sweep import run_sweep
-spark = local_session()
+spark = spark_session()
 run_sweep(spark, time.sleep, [0])
 try:
     run_sweep(spark, time.sleep, [600] * 4, on_progress=lambda done, total: print("progress", done, total, flush=True))

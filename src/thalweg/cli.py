@@ -158,7 +158,7 @@ def dashboard(
         str | None,
         typer.Option(
             envvar="THALWEG_DASHBOARD_TOKEN",
-            help="The token that readers need; one is made where it is needed. Better in the environment.",
+            help="The token that readers need; by default a token is made if it is needed. Better in the environment.",
         ),
     ] = None,
     name: Annotated[

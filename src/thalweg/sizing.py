@@ -212,7 +212,7 @@ def placed_by(equalities: Iterable[Equality]) -> dict[str, frozenset[int]]:
 
 
 def kind_of(predicates: int | None, on: str | None, queries: int | None) -> str:
-    """The kind of query that is meant by the one of these that is given.
+    """The kind of query that the given option means.
 
     >>> kind_of(None, "A.k = B.k", None)
     'join'

@@ -8,7 +8,7 @@ import numpy as np
 from pyspark.errors import PySparkException
 
 import thalweg as tw
-from thalweg.spark.start import local_session
+from thalweg.spark.start import spark_session
 
 BOUND = "3g"  # address space: the libraries of a worker reserve more than a gigabyte of it
 LEAK_BYTES = 1 << 28  # for each batch of rows
@@ -32,7 +32,7 @@ def main() -> None:
         "spark.executor.pyspark.memory": BOUND,
         "spark.sql.execution.arrow.maxRecordsPerBatch": 500,
     }
-    spark = local_session("leaking", cores=1, **settings)
+    spark = spark_session("leaking", cores=1, **settings)
     try:
         tw.where(spark.range(ROWS), leaks).count()
     except PySparkException as error:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import thalweg as tw
-from thalweg.spark.start import local_session
+from thalweg.spark.start import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -76,7 +76,7 @@ def main() -> None:
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         )
     }
-    spark = local_session("live-queries", cores=4, **options)  # three queries run at a time
+    spark = spark_session("live-queries", cores=4, **options)  # three queries run at a time
     page = tw.dashboard(folder=events, serve=False)
     queries = [filters(spark, folder, name), joined(spark, folder)]
     standing = session(spark, folder)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from thalweg.spark.start import UNAVOIDABLE, NoSparkError, forward, local_session, user_defaults
+from thalweg.spark.start import UNAVOIDABLE, NoSparkError, forward, spark_session, user_defaults
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 def test_an_active_session_is_joined_and_left_as_it_is(spark: "SparkSession") -> None:
     before = spark.conf.get("spark.sql.shuffle.partitions")
-    assert local_session("another", cores=1).sparkContext is spark.sparkContext
+    assert spark_session("another", cores=1).sparkContext is spark.sparkContext
     assert spark.conf.get("spark.sql.shuffle.partitions") == before
 
 
-def test_a_local_session_is_small(spark: "SparkSession") -> None:
+def test_a_local_spark_session_is_small(spark: "SparkSession") -> None:
     conf = spark.sparkContext.getConf()
     assert conf.get("spark.master") == "local[2]"
     assert conf.get("spark.ui.enabled") == "false"
@@ -46,17 +46,17 @@ def test_without_java_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, t
     inactive(monkeypatch)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(NoSparkError, match="make java"):
-        local_session()
+        spark_session()
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NoSparkError, match="openjdk-17"):
-        local_session()
+        spark_session()
 
 
 def test_an_unreachable_connect_server_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     inactive(monkeypatch)
     with pytest.raises(NoSparkError, match="No Spark Connect server answers"):
-        local_session(master="sc://127.0.0.1:1")
+        spark_session(master="sc://127.0.0.1:1")
 
 
 def test_lines_that_no_setting_prevents_are_dropped_with_their_empty_line() -> None:

@@ -119,7 +119,7 @@ def run_experiments(
     Exits with 0 when everything ran, also if a target did not hold, and with 1 when an experiment could not run to its
     end.
     """
-    from thalweg.spark.start import local_session
+    from thalweg.spark.start import spark_session
     from thalweg_lab.experiments import EXPERIMENTS, find
     from thalweg_lab.experiments.run import run
     from thalweg_lab.parameter_sweep import run_sweeps
@@ -134,7 +134,7 @@ def run_experiments(
     with _clean_exit(f"The finished experiments are in {out}; add --resume to go on from there."):
         report, failed = run(
             chosen,
-            sweeper=lambda jobs, on_progress: run_sweeps(local_session(master=master), jobs, on_progress=on_progress),
+            sweeper=lambda jobs, on_progress: run_sweeps(spark_session(master=master), jobs, on_progress=on_progress),
             out=out,
             quick=quick,
             resume=resume,

@@ -1,6 +1,6 @@
 """Which whole plan to run in the next round, by selectivities and arrival rates (om-plan-charts-2005).
 
-`plan_space(query)` has a query's plans, `PlanCosts` costs them, and a scheduler chooses one for each round.
+`plan_space(query)` has a query's plans, `PlanCosts` costs them, and a scheduler chooses a plan for each round.
 `SCHEDULERS` lists every scheduler. A join of two streams, A.k = B.k, with a condition on A:
 
 >>> from thalweg.sql.query import (

@@ -2,7 +2,8 @@
 
 1. The selections of an input are grouped in one σ. (The paper's example "a > 5 OR a < 10" must read AND.)
 2. σ and π are pushed down to the input, in either order: two sub-plans for each input with selections. An input without
-   selections has one. π after σ keeps the columns that are read above; π before σ also keeps those that σ reads.
+   selections has one sub-plan. π after σ keeps the columns that are read above; π before σ also keeps the columns that
+   σ reads.
 3. Joins are left-deep, over connected prefixes only: no Cartesian product. The first two inputs may come in either
    order without a difference, so each pair counts once. Where all inputs are streams, Thalweg's own join of many
    streams is one more candidate.
@@ -52,7 +53,7 @@ class PlanSpace:
     """All plans of a query.
 
     `leaves` has the sub-plans of each input, σ → π first. `joins` are trees over bare scans of the inputs, with the
-    aggregate; a query with one input has one.
+    aggregate; a query with one input has one such tree.
     """
 
     aliases: tuple[str, ...]
@@ -173,7 +174,8 @@ def _join(
 ) -> Join | None:
     """The join of a tree with one more input, or nothing if no equality connects them.
 
-    All written equalities between them are tested. Only where there is none, one that follows is tested instead.
+    All written equalities between them are tested. Only where there is none, an equality that follows
+    from others is tested instead.
     """
     both = prefix | {scan.alias}
     written, following = (_between(equalities, prefix, scan.alias) for equalities in (query.equi_joins, implied))

@@ -31,7 +31,7 @@ import numpy as np
 
 from thalweg.ordering.types import Floats
 
-Amount: TypeAlias = float | Floats  # one number, or one for each point at which a plan is costed
+Amount: TypeAlias = float | Floats  # a number, or a number for each point at which a plan is costed
 
 
 @dataclass(frozen=True)

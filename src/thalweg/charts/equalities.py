@@ -67,7 +67,7 @@ def joint_selectivity(equalities: Iterable[NamedEquality], selectivities: Mappin
     known = [(selectivities.get(equality.name, DEFAULT_SELECTIVITY), equality) for equality in equalities]
     if len(known) > 1:
         known.sort(key=lambda entry: -entry[0])
-    classes: dict[str, str] = {}  # from an expression to an expression that is equal to it, up to a last one
+    classes: dict[str, str] = {}  # from an expression to an expression that is equal to it, up to a last expression
     share = 1.0
     for selectivity, equality in known:
         left, right = equality.left, equality.right

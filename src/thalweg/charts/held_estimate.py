@@ -1,7 +1,7 @@
 """An estimate that is renewed only when observations stray from it (om-plan-charts-2005, section 4.3).
 
 Charts are built for one value of every join selectivity. An estimate that moved a little each round would have them
-built anew each round; this one stays where it is until it is wrong.
+built anew each round; this estimate stays where it is until it is wrong.
 """
 
 from __future__ import annotations

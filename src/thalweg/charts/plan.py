@@ -113,7 +113,7 @@ class Scan(PlanNode):
         return self
 
     def with_leaves(self, leaves: Mapping[str, PlanNode]) -> PlanNode:
-        """The sub-plan for the alias, if there is one."""
+        """The sub-plan for the alias, or this scan if there is none."""
         return leaves.get(self.alias, self)
 
     def flow(self, statistics: RoundStatistics, model: CostModel) -> Flow:

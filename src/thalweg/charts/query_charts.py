@@ -101,7 +101,7 @@ class PlanCosts:
         return all(each[number] <= min(each) * TIE for each, number in costs)
 
     def _leaves_at(self, statistics: RoundStatistics) -> Iterator[list[float]]:
-        """The costs of each input's sub-plans at one point; an input with a single one has no cost to compare."""
+        """The costs of each input's sub-plans at one point; an input with a single sub-plan has no cost to compare."""
         for alias, leaves in zip(self.space.aliases, self.space.leaves, strict=True):
             if len(leaves) > 1 and alias in self.space.streams:
                 selectivity, rate = statistics.selectivities.get(alias, 1.0), statistics.rates[alias]

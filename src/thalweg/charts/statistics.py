@@ -1,4 +1,4 @@
-"""The statistics of a round: what was observed in one, or what is expected of the next."""
+"""The statistics of a round: what was observed in it, or what is expected of the next round."""
 
 from __future__ import annotations
 

@@ -19,9 +19,9 @@ from typing import Any
 
 from thalweg.output import finite
 
-MOST_BYTES = 16 << 20  # of a file; then the next one begins
+MOST_BYTES = 16 << 20  # of a file; then the next file begins
 MOST_FILES = 8  # of a run
-KEPT_SECONDS = 7 * 24 * 3600.0  # that the events of a run are kept after the last one
+KEPT_SECONDS = 7 * 24 * 3600.0  # that the events of a run are kept after the last event
 SUFFIX = ".jsonl"
 TOKEN_BYTES = 16
 

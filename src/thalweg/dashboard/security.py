@@ -66,7 +66,7 @@ class Access:
         (True, False)
         """
         if token is not None and len(token) < LEAST_LETTERS:
-            raise ValueError(f"a token has {LEAST_LETTERS} letters or more: leave token out, and one is made")
+            raise ValueError(f"a token has {LEAST_LETTERS} letters or more: leave token out, and a token is made")
         is_any = is_unspecified(address)
         own = [socket.gethostname()] if is_any else []
         hosts = tuple(dict.fromkeys([*LOOPBACK_NAMES, address, *own, *names]))

@@ -35,7 +35,7 @@ class NoServerError(RuntimeError):
 class Dashboard:
     """A page that is served, and the events that this program writes for it.
 
-    `url` is its address, with the token if it needs one; None if this program only writes events. `close` ends both.
+    `url` is its address, with its token if there is any; None if this program only writes events. `close` ends both.
     """
 
     def __init__(self, server: PageServer | None, recorder: Recorder, folder: Path) -> None:
@@ -87,7 +87,7 @@ def dashboard(
         Where to serve the page. By default the address can be reached from this machine alone. Any other address needs
         a token. If no port is named and the usual port is taken, the next free port is used.
     token
-        The token that readers of the page need, 16 letters or more. By default one is made where it is needed.
+        The token that readers of the page need, 16 letters or more. By default a token is made where it is needed.
     names
         More names by which the page may be called, such as the name of a proxy.
     folder

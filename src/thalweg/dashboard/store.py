@@ -56,7 +56,7 @@ class EventStore:
         return sorted(found, key=lambda history: -history.began_at)
 
     def poll(self) -> list[dict[str, Any]]:
-        """Read what was written since the last time; returns the new part of each run that has one."""
+        """Read what was written since the last time; returns the new part of each run that has a new part."""
         with self._lock:
             self._find_runs()
             now, parts = self._clock(), []
@@ -107,7 +107,7 @@ class _LogReader:
         """Fold the events that are new into the history; returns how many lines could not be read."""
         unreadable, left = 0, READ_BYTES
         while left > 0:
-            later = self._next_file()  # looked for first: a file that has a next one is not written any longer
+            later = self._next_file()  # looked for first: a file before another file is not written any longer
             read, bad = (0, 0) if self._file is None else self._read_file(self._file, left)
             unreadable += bad
             left -= read

@@ -159,7 +159,7 @@ def redundancy(graph: JoinGraph) -> Floats:
 
 
 def log_costs(model: Model, sequences: Integers) -> Floats:
-    """The logarithm of the probe cost of each order, one a row."""
+    """The logarithm of the probe cost of each order, an order a row."""
     return np.array([_log_cost(model, sequence) for sequence in sequences])
 
 

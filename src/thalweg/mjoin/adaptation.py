@@ -289,6 +289,6 @@ def _cost(graph: JoinGraph, name: str, order: Order) -> float:
 
 
 def _is_star(probing: DropProbing) -> bool:
-    """Whether all inputs are reached directly or through one and the same input, and nothing closes a cycle."""
+    """Whether all inputs are reached directly or through the same input, and nothing closes a cycle."""
     inner = set(probing.parents.values()) - {probing.stream}
     return len(inner) <= 1 and probing.graph.seen_from(probing.stream).acyclic

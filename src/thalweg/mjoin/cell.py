@@ -407,8 +407,8 @@ class Cell:
         if is_changelog and self.query.has_count_windows:  # rows that have expired already never enter
             for name, floor in self._floors(step.now).items():
                 if name in new:
-                    stays = deadlines[name] > floor
-                    new[name], deadlines[name] = new[name].filter(pa.array(stays)), deadlines[name][stays]
+                    is_live = deadlines[name] > floor
+                    new[name], deadlines[name] = new[name].filter(pa.array(is_live)), deadlines[name][is_live]
         floors = self._floors(step.now if is_changelog or not self.query.has_count_windows else step.before)
         for name, rows in new.items():
             if rows.num_rows:

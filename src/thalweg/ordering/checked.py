@@ -83,7 +83,7 @@ def costs_of(costs: ArrayLike) -> Floats:
     >>> costs_of([1, 2]).tolist()
     [1.0, 2.0]
     """
-    checked = numbers_of(costs, "costs are numbers of 0 or more, one for each filter")
+    checked = numbers_of(costs, "costs are numbers of 0 or more, a number for each filter")
     if checked.ndim != 1 or not checked.size or not ((checked >= 0) & (checked <= LARGEST)).all():
-        raise ValueError(f"costs are numbers of 0 or more, one for each filter, not {costs!r:.80}")
+        raise ValueError(f"costs are numbers of 0 or more, a number for each filter, not {costs!r:.80}")
     return checked

@@ -99,7 +99,7 @@ class Pipeline:
         self.restarts: deque[tuple[int, int]] = deque(maxlen=MOST_RESTARTS)  # rows by then, profile tuples thrown away
         self._costs = None if costs is None else costs_of(costs).copy()
         if self._costs is not None and self._costs.size != policy.filters:
-            raise ValueError(f"costs are {policy.filters} numbers, one for each filter, not {self._costs.size}")
+            raise ValueError(f"costs are {policy.filters} numbers, a cost for each filter, not {self._costs.size}")
         self._stamp = stamp
         self._clock = clock
         self._sizes = SliceSizes()

@@ -179,7 +179,7 @@ class Profile:
             raise ValueError(f"max_age is a positive span of time, not {max_age!r:.80}")
         if filters * window > MOST_ENTRIES:
             raise ValueError(f"a profile window of {filters} filters holds at most {MOST_ENTRIES // filters:,} tuples")
-        expected = f"costs are {filters} positive numbers, one for each filter"
+        expected = f"costs are {filters} positive numbers, a number for each filter"
         means = np.ones(filters) if costs is None else numbers_of(costs, expected).copy()
         if means.shape != (filters,) or not ((means > 0) & (means <= LARGEST)).all():
             raise ValueError(f"{expected}, not {costs!r:.80}")
@@ -251,7 +251,7 @@ class Profile:
         if stamps is None:
             checked_stamps = np.arange(self.seen, self.seen + size, dtype=np.float64)
         else:
-            expected = "stamps are finite numbers, one for each profile tuple"
+            expected = "stamps are finite numbers, a number for each profile tuple"
             given = numbers_of(stamps, expected)
             if given.shape not in ((), (1,), (size,)) or not np.isfinite(given).all():
                 raise ValueError(expected)

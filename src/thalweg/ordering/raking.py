@@ -64,7 +64,7 @@ class Raking:
     def weights(self, masks: Integers) -> Floats:
         """The weight of each profile tuple, by drop masks that are not 0; 1 on average."""
         rates = self._conditional()
-        every = np.append(masks, 0)  # and one for all tuples that no filter drops
+        every = np.append(masks, 0)  # and a mask for all tuples that no filter drops
         weights = np.ones(every.size)
         weights[-1] = masks.size * self._kept_for_each_dropped()
         for order in self._counts:

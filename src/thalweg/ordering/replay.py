@@ -31,7 +31,7 @@ def replay(policy: Policy, masks: ArrayLike, costs: ArrayLike) -> None:
     """
     tuples, cost = masks_of(masks, policy.filters), costs_of(costs)
     if cost.size != policy.filters:
-        raise ValueError(f"costs are {policy.filters} numbers, one for each filter, not {cost.size}")
+        raise ValueError(f"costs are {policy.filters} numbers, a cost for each filter, not {cost.size}")
     if policy.tends_to_greedy:
         greedy = greedy_order(tuples, cost, policy.state.required, policy.state.prior)
         if order_cost(tuples, policy.order, cost) > GAIN * order_cost(tuples, greedy, cost):

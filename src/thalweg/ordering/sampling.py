@@ -66,7 +66,7 @@ class Sampling(NamedTuple):
 
 def counts_of(filters: int, evaluated: ArrayLike, dropped: ArrayLike, seconds: ArrayLike) -> ProcessingCounts:
     """The counts of ordinary processing as arrays of the right shape, or an error that names what is wrong."""
-    expected = f"evaluated, dropped and seconds are {filters} numbers each, one for each filter"
+    expected = f"evaluated, dropped and seconds are {filters} numbers each, a number for each filter"
     counts = ProcessingCounts(*(numbers_of(numbers, expected) for numbers in (evaluated, dropped, seconds)))
     if any(numbers.shape != (filters,) for numbers in counts):
         raise ValueError(expected)

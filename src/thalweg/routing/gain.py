@@ -25,7 +25,7 @@ ENTRIES = 101  # of the table of entropies, for selectivities of 0.00, 0.01 .. 1
 def check_parts(parts: Sequence[int]) -> None:
     """Refuse counts of partitions that no attribute has."""
     if not all(1 <= number <= MOST and not number % 1 for number in parts):
-        raise ValueError(f"parts are counts of at least 1, one for each attribute, not {list(parts)!r:.80}")
+        raise ValueError(f"parts are counts of at least 1, a count for each attribute, not {list(parts)!r:.80}")
 
 
 def entropy(selectivity: ArrayLike, *, look_up: bool = False) -> Floats:

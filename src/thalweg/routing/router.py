@@ -49,7 +49,7 @@ class Router(ABC):
         if not 1 <= operators <= MOST:
             raise ValueError(f"a router needs at least 1 operator and at most {MOST:,}, not {operators}")
         check_parts(parts)
-        expected = f"costs are {operators} positive numbers, one for each operator"
+        expected = f"costs are {operators} positive numbers, a number for each operator"
         self.costs = np.ones(operators) if costs is None else numbers_of(costs, expected).copy()
         if self.costs.shape != (operators,) or not ((self.costs > 0) & (self.costs <= LARGEST)).all():
             raise ValueError(f"{expected}, not {costs!r:.80}")

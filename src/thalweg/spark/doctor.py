@@ -19,7 +19,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thalweg.spark.start import SMALL, NoSparkError, local_session
+from thalweg.spark.start import SMALL, NoSparkError, spark_session
 from thalweg.spark.worker_python import problem_of
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def examine(master: str | None = None) -> Iterator[Finding]:
     if any(finding.fix for finding in findings):
         return
     try:
-        spark = local_session("thalweg-doctor", master=master)
+        spark = spark_session("thalweg-doctor", master=master)
     except NoSparkError as error:
         yield Finding("Spark", "does not start", str(error))
         return
@@ -112,7 +112,7 @@ def arrow() -> Finding:
 
 
 def memory() -> Finding:
-    """There is memory for a local session, on the machine and in the container, if there is one."""
+    """There is memory for a local session, on the machine, and in the container if it runs in a container."""
     try:
         machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

@@ -92,7 +92,7 @@ def active_jvm() -> Any:  # noqa: ANN401 - as above
     """The JVM of this program's classic session."""
     from pyspark import SparkContext
 
-    context: Any = SparkContext._active_spark_context  # noqa: SLF001 - PySpark has no public way to ask without starting one
+    context: Any = SparkContext._active_spark_context  # noqa: SLF001 - PySpark has no public way to ask without starting Spark
     return context._jvm  # noqa: SLF001 - as above
 
 

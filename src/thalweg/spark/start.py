@@ -57,7 +57,7 @@ class NoSparkError(RuntimeError):
     """Spark could not be started; the message says what to install or write."""
 
 
-def local_session(
+def spark_session(
     app_name: str = "thalweg", cores: int = 2, *, master: str | None = None, **conf: Conf
 ) -> "SparkSession":
     """The active Spark session; else a session where the user's settings say; else a small quiet local session.
@@ -66,7 +66,7 @@ def local_session(
     `PYSPARK_SUBMIT_ARGS` and `spark-defaults.conf` are followed. `conf` comes before the user's defaults,
     and the user's defaults before ours.
 
-    >>> local_session(cores=2).range(3).count()  # doctest: +SKIP
+    >>> spark_session(cores=2).range(3).count()  # doctest: +SKIP
     3
     """
     try:
@@ -191,7 +191,7 @@ def _filtered_standard_error() -> Iterator[None]:
 
 
 def forward(source: BinaryIO, target: BinaryIO) -> None:
-    """Copy all lines but the unavoidable ones, and the empty line behind such a line."""
+    """Copy all lines but the unavoidable lines, and the empty line behind such a line."""
     with source, target:
         is_dropped = False
         for line in source:

@@ -40,7 +40,7 @@ def check_worker_python() -> None:
     """
     from pyspark import SparkContext
 
-    context: Any = SparkContext._active_spark_context  # noqa: SLF001 - PySpark has no public way to ask without starting one
+    context: Any = SparkContext._active_spark_context  # noqa: SLF001 - PySpark has no public way to ask without starting Spark
     if context is None or not str(context.master).startswith("local"):
         return
     added = tuple(_added_files(context))

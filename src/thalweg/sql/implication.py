@@ -57,7 +57,7 @@ class _Test:
 
 
 @dataclass(frozen=True)
-class _Condition:
+class _ParsedCondition:
     """A condition after parsing; `is_not_null_of` is the operand of IS NOT NULL."""
 
     text: str
@@ -105,12 +105,12 @@ def _is_part(strong: _Test, weak: _Test) -> bool:
 
 
 @lru_cache(maxsize=4096)  # a condition is compared with all others of a session
-def _read(text: str) -> _Condition:
+def _read(text: str) -> _ParsedCondition:
     tree: Expr = sqlglot.parse_one(text, dialect=VerbatimSpark)
     while isinstance(tree, e.Paren):
         tree = tree.this
     operand = render(tree.this.this) if _is_not_null(tree) else None
-    return _Condition(render(tree), _read_test(tree), operand)
+    return _ParsedCondition(render(tree), _read_test(tree), operand)
 
 
 def _is_not_null(tree: Expr) -> bool:

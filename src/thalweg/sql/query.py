@@ -102,7 +102,7 @@ class RoundWindow:
 class ContinuousQuery:
     """A query that runs once for each round of its window.
 
-    text is what the user wrote; digest tells the query apart from every other one by its meaning, not by its layout:
+    text is what the user wrote; digest tells the query apart from every other query by its meaning, not by its layout:
     the same for two texts that differ in white space, comments or the case of keywords only.
     """
 

@@ -59,9 +59,9 @@ class KeySet:
         self._longest = [_longest(column) if column.type == pa.large_binary() else 0 for column in columns]
         parts = self._parts_of(columns)
         self._seed = 0
-        hashes, self._order = self._hash_apart(table, parts)
+        hashes, order = self._hash_apart(table, parts)
         self._hashes = SortedWords(hashes)
-        self._parts = [_take(part, self._order) for part in parts]
+        self._parts = [_take(part, order) for part in parts]
         self.table = table
 
     def __len__(self) -> int:
@@ -73,7 +73,7 @@ class KeySet:
         self.check([column.type for column in columns])
         if any(map(_needs_wide_decimals, columns, self._types)):
             return self._wide.contains(columns)
-        found = self._search(self._parts_of(columns)) >= 0
+        found = self.holds(columns)
         nulls = [column.is_null() for column in columns if column.null_count]
         return pa.array(found, mask=np.logical_or.reduce([_booleans(null) for null in nulls]) if nulls else None)
 
@@ -99,13 +99,10 @@ class KeySet:
                     f"write col(...).cast('{spark_name(own)}'), or give the table a key of type {other}"
                 )
 
-    def search(self, columns: Sequence[pa.Array]) -> Integers:
-        """The row of the table where each row's key is, -1 where it is not; any row where the key is NULL.
-
-        Takes text as bytes too, and checks nothing.
-        """
-        places = self._search(self._parts_of(columns))
-        return np.where(places < 0, -1, self._order.take(places, mode="wrap")) if len(self) else places
+    def holds(self, columns: Sequence[pa.Array]) -> Booleans:
+        """As `contains`, for columns without NULL: takes text as bytes too, and checks nothing."""
+        found: Booleans = self._search(self._parts_of(columns)) >= 0
+        return found
 
     def to_bytes(self) -> bytes:
         """The keys as bytes, for `from_bytes`."""
@@ -131,7 +128,7 @@ class KeySet:
         return [part for column, kind, longest in described for part in _parts(as_type(column, kind), longest)]
 
     def _search(self, parts: Sequence[Words | pa.LargeBinaryArray]) -> Integers:
-        """As `search`, in the order of the hashes."""
+        """The place of each row's key in the order of the hashes, -1 where it is not in the table."""
         if not len(self):
             return np.full(len(parts[0]), -1)
         hashes = self._hash(parts)

@@ -1,7 +1,7 @@
-"""The prefixes of a stored table, ready for the longest-prefix match of `tw.prefix_match`.
+"""The prefixes of a stored table, ready for `tw.prefix_match`: whether any of them matches.
 
-IP prefixes cut the line of all addresses into ranges, each with the longest prefix that covers it: one search in the
-sorted ranges answers for a whole batch. String prefixes are looked up as keys, from the longest length to the shortest.
+IP prefixes cover ranges of the line of all addresses: one search among the sorted ends of these ranges answers for a
+whole batch. String prefixes are looked up as keys, from the shortest length to the longest.
 Knows Arrow and NumPy, not Spark.
 """
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from thalweg.ordering.types import Integers
+from thalweg.ordering.types import Booleans, Integers
 from thalweg.tables.addresses import IPV4_BITS, Addresses, parse_addresses
 from thalweg.tables.codes import Words
 from thalweg.tables.comparable import common_type, flat
@@ -45,8 +45,8 @@ class Prefixes:
     Examples
     --------
     >>> routes = Prefixes(pa.array(["10.0.0.0/8", "10.1.0.0/16", "2001:db8::/32"]))
-    >>> routes.longest(pa.array(["10.1.2.3", "10.2.0.0", "192.0.2.1", "2001:db8::1", None])).to_pylist()
-    ['10.1.0.0/16', '10.0.0.0/8', None, '2001:db8::/32', None]
+    >>> routes.matches(pa.array(["10.1.2.3", "10.2.0.0", "192.0.2.1", "2001:db8::1", None])).to_pylist()
+    [True, True, False, True, None]
     >>> Prefixes(pa.array(["/img/", "/api/v1/"]), kind="string").matches(pa.array(["/img/a.png", "/api"])).to_pylist()
     [True, False]
     """
@@ -65,11 +65,12 @@ class Prefixes:
             )
         self.kind = kind
         keys = KeySet(prefixes)  # refuses NULL and, letter by letter, duplicates
-        self._texts = flat(prefixes.column(0)).cast(pa.string())
-        self._index = _Networks(self._texts) if kind == "ip" else _Strings(self._texts, keys)
+        texts = flat(prefixes.column(0)).cast(pa.string())
+        self._count = len(texts)
+        self._index = _Networks(texts) if kind == "ip" else _Strings(texts, keys)
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return self._count
 
     def matches(self, column: pa.Array) -> pa.BooleanArray:
         """Whether a prefix matches; NULL for NULL. A ValueError names the first value that is no IP address.
@@ -77,14 +78,17 @@ class Prefixes:
         IP addresses may be text, binary (4 or 16 bytes) or integers (IPv4). An IPv4 address that is written as an
         IPv6 address (``::ffff:10.0.0.1``) is an IPv6 address, as in the standard library's `ipaddress`.
         """
-        column, places = self._locate(column)
-        nulls = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
-        return pa.array(places >= 0, mask=nulls)
-
-    def longest(self, column: pa.Array) -> pa.StringArray:
-        """The longest prefix that matches, as the table writes it; NULL where none does."""
-        _, places = self._locate(column)
-        return self._texts.take(pa.array(places, mask=places < 0))
+        self.check(column.type)
+        column = flat(column)
+        if not pa.types.is_null(column.type):
+            column = column.cast(common_type(column.type))
+        if column.null_count == 0:
+            return pa.array(self._index.matches(column))
+        nulls = column.is_null().to_numpy(zero_copy_only=False)
+        matches = np.zeros(len(column), np.bool_)
+        if not nulls.all():
+            matches[~nulls] = self._index.matches(column.drop_null())
+        return pa.array(matches, mask=nulls)
 
     def check(self, kind: pa.DataType) -> None:
         """Raise a TypeError unless a column of this type can be matched; needs no data.
@@ -97,55 +101,43 @@ class Prefixes:
         if common_type(kind) not in accepted and not pa.types.is_null(kind):
             raise TypeError(f"a column of type {kind} has no {self.kind} prefixes: write col(...).cast('string')")
 
-    def _locate(self, column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, Integers]:
-        """The column in the form it is compared in, and for each row the longest prefix that matches, -1 for none."""
-        self.check(column.type)
-        column = flat(column)
-        if not pa.types.is_null(column.type):
-            column = column.cast(common_type(column.type))
-        rows = np.flatnonzero(column.is_valid())
-        places = np.full(len(column), -1)
-        if rows.size:
-            places[rows] = self._index.locate(column.drop_null() if column.null_count else column)
-        return column, places
-
 
 class _Strings:
-    """String prefixes: keys, tried from the longest length to the shortest."""
+    """String prefixes: keys, tried from the shortest length to the longest."""
 
     def __init__(self, texts: pa.StringArray, keys: KeySet) -> None:
         self._keys = keys
-        self._lengths = sorted(pc.binary_length(texts).unique().to_pylist(), reverse=True)
+        self._lengths = sorted(pc.binary_length(texts).unique().to_pylist())
 
-    def locate(self, column: pa.Array) -> Integers:
+    def matches(self, column: pa.Array) -> Booleans:
         column = column.cast(pa.large_binary())
         sizes = pc.binary_length(column).to_numpy()
-        places = np.full(len(column), -1)
+        found = np.zeros(len(column), np.bool_)
         for length in self._lengths:
-            rows = np.flatnonzero((places < 0) & (sizes >= length))
+            rows = np.flatnonzero(~found & (sizes >= length))
             if rows.size:
-                places[rows] = self._keys.search([pc.binary_slice(column.take(pa.array(rows)), 0, length)])
-        return places
+                found[rows] = self._keys.holds([pc.binary_slice(column.take(pa.array(rows)), 0, length)])
+        return found
 
 
 class _Networks:
-    """IP prefixes: for each family the ranges that they cut, and the longest prefix in each."""
+    """IP prefixes: for each family the ranges that they cover."""
 
     def __init__(self, texts: pa.StringArray) -> None:
         addresses, lengths = _parse_networks(texts)
         self._ipv4, self._ipv6 = (_Ranges(addresses, lengths, is_ipv6=is_ipv6) for is_ipv6 in (False, True))
 
-    def locate(self, column: pa.Array) -> Integers:
+    def matches(self, column: pa.Array) -> Booleans:
         addresses = parse_addresses(column)
-        places = self._ipv4.locate(addresses.high)
+        found = self._ipv4.contain(addresses.high)
         if addresses.is_ipv6.any():
             wide = addresses.is_ipv6
-            places[wide] = self._ipv6.locate(_points(addresses.high[wide], addresses.low[wide]))
-        return places
+            found[wide] = self._ipv6.contain(_points(addresses.high[wide], addresses.low[wide]))
+        return found
 
 
 class _Ranges:
-    """The disjoint ranges of addresses that the prefixes of one family cut, and the longest prefix of each, or -1."""
+    """The ranges of addresses that the prefixes of one family cover, none of which touches another."""
 
     def __init__(self, addresses: Addresses, lengths: Integers, *, is_ipv6: bool) -> None:
         rows = np.flatnonzero(addresses.is_ipv6 == is_ipv6)
@@ -156,20 +148,18 @@ class _Ranges:
         bounds = np.unique(np.concatenate([starts, nexts]))
         first, end = np.searchsorted(bounds, starts), np.searchsorted(bounds, nexts)
         end[(next_high == 0) & (next_low == 0)] = bounds.size  # past the last address it starts from 0 again
-        self._longest = np.full(bounds.size + 1, -1)
-        # Longer prefixes overwrite shorter prefixes; prefixes of the same length do not overlap.
-        for length in np.unique(lengths):
-            chosen = np.flatnonzero(lengths == length)
-            counts = end[chosen] - first[chosen]
-            steps = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-            self._longest[np.repeat(first[chosen], counts) + steps + 1] = np.repeat(rows[chosen], counts)
+        changes = np.bincount(first, minlength=bounds.size + 1) - np.bincount(end, minlength=bounds.size + 1)
+        is_covered = np.cumsum(changes[:-1]) > 0  # from each bound on
+        was_covered = np.append(False, is_covered)[:-1]  # below each bound
+        ends = bounds[is_covered != was_covered]
         self._rank: Callable[[NDArray[Any]], Integers] = (
-            (lambda points: np.searchsorted(bounds, points, "right")) if is_ipv6 else SortedWords(bounds).rank
+            (lambda points: np.searchsorted(ends, points, "right")) if is_ipv6 else SortedWords(ends).rank
         )
 
-    def locate(self, points: NDArray[Any]) -> Integers:
-        places: Integers = self._longest.take(self._rank(points))
-        return places
+    def contain(self, points: NDArray[Any]) -> Booleans:
+        """Whether each point is in a range: behind an odd number of their ends."""
+        inside: Booleans = self._rank(points) % 2 == 1
+        return inside
 
 
 def _parse_networks(texts: pa.StringArray) -> tuple[Addresses, Integers]:

@@ -10,7 +10,8 @@ import pytest
 from tests.spark.filters.test_call_cost import counted
 
 import thalweg as tw
-from thalweg.spark.filters import sample, sample_worth
+from thalweg.spark import first_rows
+from thalweg.spark.filters import sample_worth
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -77,7 +78,7 @@ def test_conditions_in_spark_are_ordered_by_a_sample(
     spark: SparkSession, numbers: DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sample_worth, "LEAST_JOB_SECONDS", 0.0)
-    monkeypatch.setattr(sample, "SAMPLE_SECONDS", 60.0)
+    monkeypatch.setattr(first_rows, "SAMPLE_SECONDS", 60.0)
     written = spark.sql(
         "SELECT x.id FROM numbers x JOIN numbers y ON x.id = y.a"
         " WHERE length(regexp_replace(x.s, '[0-9]+', 'a')) = 1 AND x.s LIKE '%3' AND y.s RLIKE '1'"

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import thalweg as tw
+from thalweg.spark.filters import lower
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -95,6 +96,20 @@ def test_one_lookup_alone_probes_once(spark: SparkSession) -> None:
     assert plan.count("Join Inner") == 1
     assert "LeftSemi" not in plan
     assert tw.explain(kept).to_dict()["wheres"][0]["order"] == ["id in lookup"]
+
+
+def test_a_refresh_while_a_query_is_planned_loses_no_row(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kept rows have the columns of the table in which their keys were found."""
+    goods = tw.lookup(pa.table({"a": [0, 1], "price": [1.5, 2.5]}), on="a", columns="price")
+    bring = lower._Lowering._bring  # noqa: SLF001 - the last step of planning
+
+    def bring_later(lowering: Any, frame: DataFrame) -> DataFrame:  # noqa: ANN401 - as above
+        goods.refresh(pa.table({"a": [1, 2], "price": [7.5, 8.5]}))
+        return bring(lowering, frame)
+
+    monkeypatch.setattr(lower._Lowering, "_bring", bring_later)  # noqa: SLF001 - as above
+    kept = tw.where(frame_of(spark, [(0, "ant"), (1, "ant"), (2, "ant")]), goods, below, policy="as-written")
+    assert sorted((row["a"], row["price"]) for row in kept.collect()) == [(0, 1.5), (1, 2.5)]
 
 
 def test_what_cannot_be_right_is_refused(spark: SparkSession) -> None:

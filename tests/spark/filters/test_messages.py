@@ -12,7 +12,7 @@ import pytest
 
 import thalweg as tw
 from thalweg.sealed import seal, unseal
-from thalweg.spark.filters import sample
+from thalweg.spark import first_rows
 from thalweg.spark.folder import StateFolder
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def test_functions_and_udfs_take_the_columns_that_their_parameters_name(frame: D
 def test_a_state_folder_that_cannot_be_used_is_a_cold_start(
     frame: DataFrame, tmp_path: Path, content: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sample, "SAMPLE_SECONDS", 600.0)  # on a busy machine, a sample may take long
+    monkeypatch.setattr(first_rows, "SAMPLE_SECONDS", 600.0)  # on a busy machine, a sample may take long
     state = tmp_path / "state"
     if content == "file":
         state.write_text("in the way")

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 import thalweg as tw
+from thalweg.spark import first_rows
+from thalweg.spark.analysis.catalyst import Facts
 from thalweg.spark.filters import forms, sample_worth
-from thalweg.spark.filters import sample as module
-from thalweg.spark.filters.catalyst import Facts
 from thalweg.spark.filters.conditions import SparkCondition
 from thalweg.spark.filters.forms import UNTRIED_SECONDS
-from thalweg.spark.filters.sample import costly_step, costly_step_in, estimated_size, take_sample
+from thalweg.spark.filters.sample import take_sample
+from thalweg.spark.first_rows import costly_step, costly_step_in, estimated_size
 from thalweg.spark.jvm import java_class
 
 if TYPE_CHECKING:
@@ -107,13 +108,13 @@ def test_a_sample_that_takes_too_long_is_cancelled(numbers: DataFrame, monkeypat
         """The limit ends when a row is at the condition: Spark interrupts no task that is about to start."""
 
         def wait(self, timeout: float | None = None) -> bool:
-            if timeout == module.SAMPLE_SECONDS:
+            if timeout == first_rows.SAMPLE_SECONDS:
                 while system.getProperty(begun) is None:
                     super().wait(0.02)
                 return self.is_set()
             return super().wait(timeout)
 
-    monkeypatch.setattr(module, "threading", SimpleNamespace(Event=LimitOnceBegun, Thread=threading.Thread))
+    monkeypatch.setattr(first_rows, "threading", SimpleNamespace(Event=LimitOnceBegun, Thread=threading.Thread))
     condition = (
         f"java_method('java.lang.System', 'setProperty', '{begun}', 'yes') = ''"
         " OR java_method('java.lang.Thread', 'sleep', 3600000L) <> ''"
@@ -124,7 +125,7 @@ def test_a_sample_that_takes_too_long_is_cancelled(numbers: DataFrame, monkeypat
 
 
 def test_a_mixed_disjunction_is_tried(numbers: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SAMPLE_SECONDS", FOREVER)
+    monkeypatch.setattr(first_rows, "SAMPLE_SECONDS", FOREVER)
     monkeypatch.setattr(forms, "TRIAL_SECONDS", FOREVER)
     rare = tw.predicate(lambda a: np.isin(a, [1, 2]), on="a", takes="numpy", name="rare")
     kept = tw.where(numbers, *SLOW, tw.any_of(rare, "s rlike '^9'"), sample=True)

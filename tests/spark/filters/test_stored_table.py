@@ -1,4 +1,4 @@
-"""A stored table is what it is, not what it is called: another one of the same name never gets its keys."""
+"""A stored table is what it is, not what it is called: another table of the same name never gets its keys."""
 
 from __future__ import annotations
 
@@ -144,8 +144,8 @@ def test_threads_see_one_version_or_the_other() -> None:
     assert {tuple(each) for each in seen} <= {(True, False, True), (False, True, True)}
 
 
-class Lookups(RuleBasedStateMachine):
-    """Lookups, refreshes, resets, state folders, restarts of workers and threads, against plain sets."""
+class Tables(RuleBasedStateMachine):
+    """Tables of one name in two folders, as tasks see them: more steps than `test_state_machine.py` runs on Spark."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -165,18 +165,13 @@ class Lookups(RuleBasedStateMachine):
     def make_table(self, keys: set[int]) -> None:
         self.tables.append((StoredTable(table(*keys), ("k",), (), "always the same name"), keys))
 
-    @rule(keys=keys, which=st.integers(0, 5), in_thread=st.booleans())
-    def refresh(self, keys: set[int], which: int, *, in_thread: bool) -> None:
+    @rule(keys=keys, which=st.integers(0, 5))
+    def refresh(self, keys: set[int], which: int) -> None:
         if not self.tables:
             return
         number = which % len(self.tables)
         stored, _ = self.tables[number]
-        if in_thread:
-            thread = threading.Thread(target=stored.refresh, args=(table(*keys),))
-            thread.start()
-            thread.join()
-        else:
-            stored.refresh(table(*keys))
+        stored.refresh(table(*keys))
         self.tables[number] = stored, keys
 
     @rule(which=st.integers(0, 5), folder=folders)
@@ -213,7 +208,7 @@ class Lookups(RuleBasedStateMachine):
             assert keys(pa.array(range(10))).to_pylist() == expected
 
 
-Lookups.TestCase.settings = settings(
+Tables.TestCase.settings = settings(
     max_examples=40, stateful_step_count=25, suppress_health_check=list(HealthCheck), deadline=None
 )
-TestLookups = Lookups.TestCase
+TestTables = Tables.TestCase

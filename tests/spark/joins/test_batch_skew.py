@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 import thalweg as tw
-from thalweg.spark.filters import sample
+from thalweg.spark import first_rows
 from thalweg.spark.joins import batch_skew
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def test_frequent_keys_of_a_batch_job_are_split(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batch_skew, "LEAST_BYTES", 0)
-    monkeypatch.setattr(sample, "SAMPLE_SECONDS", 60.0)  # the machine may be busy
+    monkeypatch.setattr(first_rows, "SAMPLE_SECONDS", 60.0)  # the machine may be busy
     tables = write(tmp_path)
     frames = {name: spark.read.parquet(str(tmp_path / f"{name}.parquet")) for name in ROWS}
     joined = tw.join(frames, "A.k = B.k", "1000 seconds", "ts", cells=CELLS, select=["A.v AS a", "B.v AS b"])

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 
 import thalweg as tw
-from thalweg.spark.start import local_session
+from thalweg.spark.start import spark_session
 
 
 @tw.predicate(on="v", takes="numpy")
@@ -25,7 +25,7 @@ def is_near(number: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def main(master: str, folder: str) -> None:
-    spark = local_session("filter-files", master=master)
+    spark = spark_session("filter-files", master=master)
     rows = spark.readStream.schema("id long, v long").option("maxFilesPerTrigger", 1).parquet(f"{folder}/in")
     kept = tw.stream(rows, is_odd, "v > 20", is_near, checkpoint=f"{folder}/checkpoint")
     kept.to_files(f"{folder}/out", availableNow=True).awaitTermination()

@@ -20,7 +20,7 @@ from pyarrow import parquet as pq
 import thalweg as tw
 from thalweg.spark.session.engine import SessionEngine
 from thalweg.spark.session.sinks import FolderSink
-from thalweg.spark.start import local_session
+from thalweg.spark.start import spark_session
 
 QUERIES = {
     "large": "SELECT k, x FROM A WHERE x > 3 WINDOW [4 seconds]",
@@ -81,7 +81,7 @@ def switches(engine: SessionEngine) -> int:
 
 
 def main(master: str, folder: str, other_format: str = "parquet", waits: str = "") -> None:
-    spark = local_session("session-files", master=master)
+    spark = spark_session("session-files", master=master)
     session = tw.Session(spark, checkpoint=f"{folder}/checkpoint", late=f"{folder}/late")
     for name, columns, delay in STREAMS:
         reader = spark.readStream.schema(columns).option("maxFilesPerTrigger", 1)

@@ -17,7 +17,7 @@ from pyarrow import parquet
 from slow_folder import NOTES, slow_down
 
 import thalweg as tw
-from thalweg.spark.start import local_session
+from thalweg.spark.start import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -61,7 +61,7 @@ def main(master: str, folder_name: str) -> None:
         "spark.sql.shuffle.partitions": 2,
         "spark.sql.streaming.stateStore.providerClass": ROCKS,
     }
-    spark = local_session("shared-state", master=master, **settings)
+    spark = spark_session("shared-state", master=master, **settings)
 
     def stream(name: str) -> DataFrame:
         return spark.readStream.schema("id long, v long, k long, ts timestamp").parquet(str(folder / name))

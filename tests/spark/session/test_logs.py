@@ -14,7 +14,7 @@ from thalweg.spark.session.logs import (
     BatchRecord,
     EndedRounds,
     RoundService,
-    Service,
+    ServedRounds,
     SessionLog,
     divided,
     rows_kept,
@@ -35,7 +35,7 @@ def service(batch: int, number: int = 2) -> RoundService:
 
 def batch(number: int) -> BatchRecord:
     return BatchRecord(
-        number, 7, {"take in": 0.5, "compute": 1.0}, {"q": Service(1, 5, 0.25)}, 1, 20, 10, 0.5, (("q",),)
+        number, 7, {"take in": 0.5, "compute": 1.0}, {"q": ServedRounds(1, 5, 0.25)}, 1, 20, 10, 0.5, (("q",),)
     )
 
 

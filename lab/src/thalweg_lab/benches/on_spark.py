@@ -19,10 +19,10 @@ def run_scenarios(
     package: str, scenarios: tuple[str, ...], progress: Progress, settings: Mapping[str, Any] = DEFAULTS
 ) -> list[Result]:
     """Measure scenarios of a package, one after the other, in one session with these settings."""
-    from thalweg.spark.start import local_session
+    from thalweg.spark.start import spark_session
 
     progress(0, STEPS * len(scenarios), "starts Spark")
-    spark = local_session(f"thalweg-bench-{package.rpartition('.')[2]}", **settings)
+    spark = spark_session(f"thalweg-bench-{package.rpartition('.')[2]}", **settings)
     results: list[Result] = []
     for number, name in enumerate(scenarios):
 

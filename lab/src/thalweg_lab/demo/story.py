@@ -59,12 +59,12 @@ def as_results(measured: Mapping[int, Sequence[Ratio]]) -> tuple[Result, ...]:
 
 def play(console: Console, options: DemoOptions) -> Report:
     """Play the acts, show what was measured, and return it."""
-    from thalweg.spark.start import local_session
+    from thalweg.spark.start import spark_session
 
     start = time.perf_counter()
     console.print("Thalweg and plain Spark read the same streams, which drift. Each has the whole machine in turns.")
     console.print("Starting Spark ...", style="dim")
-    spark = local_session("thalweg-demo", **SETTINGS)
+    spark = spark_session("thalweg-demo", **SETTINGS)
     measured: dict[int, list[Ratio]] = {}
     page = None
     try:

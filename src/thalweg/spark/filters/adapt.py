@@ -15,10 +15,10 @@ from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 from thalweg.keywords import checks_keywords
+from thalweg.spark.analysis.catalyst import column_of_expression
+from thalweg.spark.analysis.harmless import Node
+from thalweg.spark.analysis.trees import is_cheap, runs_python, tree_of
 from thalweg.spark.filters.adapt_connect import OURS, Relations, is_refused
-from thalweg.spark.filters.catalyst import column_of_expression
-from thalweg.spark.filters.frames import is_streaming, schema_of
-from thalweg.spark.filters.harmless import Node
 from thalweg.spark.filters.left_alone import (
     ALL_CHEAP,
     BEHIND_BLOCKING,
@@ -33,8 +33,8 @@ from thalweg.spark.filters.lower import lower
 from thalweg.spark.filters.query import FilterOptions, ask
 from thalweg.spark.filters.sample_worth import WORTH_ORDERING, pays_unsampled
 from thalweg.spark.filters.split.names import sql_name
-from thalweg.spark.filters.trees import is_cheap, runs_python, tree_of
 from thalweg.spark.filters.where import check_frame, check_sample, look, record
+from thalweg.spark.frames import is_streaming, schema_of
 from thalweg.spark.jvm import CATALYST, java_class, java_value
 
 if TYPE_CHECKING:

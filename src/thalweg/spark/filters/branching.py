@@ -18,7 +18,7 @@ import pyarrow as pa
 from thalweg.ordering.types import Floats, Integers
 from thalweg.routing.branches import Branch, Branches, Test, branches_of
 from thalweg.spark.filters.forms import Place
-from thalweg.spark.filters.operators import all_of
+from thalweg.spark.operators import all_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -68,7 +68,7 @@ def branched(
     for branch in branches.branches:
         is_of = _is_of(branch, branches.attributes, types)
         # `is_of` is true here. Without it all branches would be the same to Spark, which knows that AND commutes, and
-        # it would keep only one of them.
+        # it would keep only a single branch.
         case = case.when(is_of, in_order(branch.order) & is_of)
     column: Column = case.otherwise(in_order(overall))
     return column

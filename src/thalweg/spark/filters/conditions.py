@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
-from thalweg.spark.filters.catalyst import Facts
-from thalweg.spark.filters.frames import schema_of
-from thalweg.spark.filters.operators import (
+from thalweg.spark.analysis.catalyst import Facts
+from thalweg.spark.filters.worker.judges import FALSE, TRUE, UNKNOWN
+from thalweg.spark.frames import schema_of
+from thalweg.spark.identifiers import backticked, quoted
+from thalweg.spark.operators import (
     all_of,
     both,
     cast,
@@ -31,7 +33,6 @@ from thalweg.spark.filters.operators import (
     product_or_null,
     when,
 )
-from thalweg.spark.filters.worker.judges import FALSE, TRUE, UNKNOWN
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -248,20 +249,6 @@ def opaque_truth(frame: DataFrame, columns: Sequence[str] | None = None) -> Colu
     if best is None:
         return expression("rand() >= 0") if not columns else opaque_truth(frame)
     return expression(f"(hash({backticked(best.name)}) & 1) < 2")  # the last bit is 0 or 1
-
-
-def quoted(name: str) -> str:
-    """A column's name as Spark reads it, with any characters in it.
-
-    >>> quoted("a b"), quoted("plain")
-    ('`a b`', 'plain')
-    """
-    return name if name.isidentifier() else backticked(name)
-
-
-def backticked(name: str) -> str:
-    """The same in backticks, for texts in which a plain name may be a word of SQL."""
-    return "`{}`".format(name.replace("`", "``"))
 
 
 def _true_or_raised(condition: SparkCondition) -> Column:

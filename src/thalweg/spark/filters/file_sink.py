@@ -47,7 +47,7 @@ class FileSink:
         owner = self._read(owned)
         if not owner:
             self._create(owned, {"token": token, "checkpoint": self._checkpoint})
-            owner = self._read(owned)  # of two queries that came at once, one was first
+            owner = self._read(owned)  # of two queries that came at once, either was first
         if owner.get("token") != token:
             raise ValueError(
                 f"{self._path} is written by another query, with the checkpoint {owner.get('checkpoint')}: write to "

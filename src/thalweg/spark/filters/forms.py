@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 from thalweg.ordering.cost import order_cost
 from thalweg.ordering.stopwatch import SINGLES, Stopwatch
 from thalweg.ordering.types import Booleans, Floats, Integers
+from thalweg.spark.analysis.trees import prunes_by
 from thalweg.spark.filters.conditions import SparkCondition
-from thalweg.spark.filters.trees import prunes_by
 from thalweg.spark.filters.worker.judges import TRUE, CodeJudge, Judge, PredicateError
 from thalweg.spark.filters.worker.view import View
 

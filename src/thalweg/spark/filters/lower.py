@@ -15,10 +15,17 @@ import pyarrow as pa
 
 from thalweg.spark.filters.branching import branched
 from thalweg.spark.filters.choose import runs_strictly
-from thalweg.spark.filters.conditions import SparkCondition, quoted
+from thalweg.spark.filters.conditions import SparkCondition
 from thalweg.spark.filters.forms import ConditionForm, LookupJoin, Place, PythonForm
-from thalweg.spark.filters.frames import answers_about, is_streaming
-from thalweg.spark.filters.operators import (
+from thalweg.spark.filters.plan import FilterPlan, Stage
+from thalweg.spark.filters.remade_filters import refiltered, refiltered_in_python
+from thalweg.spark.filters.steps import KeyJoin, Step, apply_steps
+from thalweg.spark.filters.worker.filter_pass import pass_of
+from thalweg.spark.filters.worker.spec import Answer, PassSpec, PolicySpec
+from thalweg.spark.frames import answers_about, is_streaming
+from thalweg.spark.identifiers import quoted
+from thalweg.spark.jvm import active_jvm, keep_names_of_udfs
+from thalweg.spark.operators import (
     all_of,
     always,
     both,
@@ -32,12 +39,6 @@ from thalweg.spark.filters.operators import (
     never,
     when,
 )
-from thalweg.spark.filters.plan import FilterPlan, Stage
-from thalweg.spark.filters.remade_filters import refiltered, refiltered_in_python
-from thalweg.spark.filters.steps import KeyJoin, Step, apply_steps
-from thalweg.spark.filters.worker.filter_pass import pass_of
-from thalweg.spark.filters.worker.spec import Answer, PassSpec, PolicySpec
-from thalweg.spark.jvm import active_jvm, keep_names_of_udfs
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
     from thalweg.spark.filters.predicates.lookup import LookupPredicate
     from thalweg.spark.filters.query import FilterQuery
+    from thalweg.spark.filters.stored_table import TableVersion
     from thalweg.spark.filters.worker.judges import Judge
 
 TAG = "thalweg:"  # before the key of a run
@@ -92,6 +94,7 @@ class _Lowering:
         self._guard: Column | None = None  # whether earlier stages kept the row, where Spark would not wait for them
         self._reasons: list[str] = []  # columns that say why a Python predicate failed
         self._scratch: list[str] = []  # columns to drop at the end
+        self._tables: dict[str, TableVersion] = {}  # as they were when they were first needed, by token
         self._strict_last = runs_strictly(query, plan.order) and not self._branched()
         self._unchecked = self._checks()
 
@@ -190,7 +193,7 @@ class _Lowering:
         # A column of its own tells whether a key was found: a condition on a key Spark would infer for both sides, and
         # evaluate ahead of the join.
         found_column = f"{PREFIX}{number}_found"
-        keys = lookup.table.current.keys_frame(self._frame.sparkSession, found_column, names)
+        keys = self._table_of(lookup).keys_frame(self._frame.sparkSession, found_column, names)
         known = all_of([is_not_null(column_named(name)) for name in lookup.on])
         nothing_waits = not rest and not self._unchecked and not self._reasons
         if nothing_waits or (rest and rest[0].place is Place.JOIN):  # the last join speaks for the joins before it
@@ -257,10 +260,13 @@ class _Lowering:
         for number, predicate in self._query.brings.items():
             lookup: Any = predicate
             names = [f"{PREFIX}{number}_key{place}" for place in range(len(lookup.on))]
-            version = lookup.table.current
-            brought = version.brought_frame(frame.sparkSession, names, list(lookup.brings.values()))
+            brought = self._table_of(lookup).brought_frame(frame.sparkSession, names, list(lookup.brings.values()))
             frame = frame.join(brought, _same(lookup, names), "inner").drop(*names)
         return frame
+
+    def _table_of(self, lookup: LookupPredicate) -> TableVersion:
+        """The stored table: the same content for keys and columns, though a thread may refresh it meanwhile."""
+        return self._tables.setdefault(lookup.table.token, lookup.table.current)
 
     # ------------------------------------------------------------------------------------------- errors
 

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from thalweg.spark.filters.forms import Place
-from thalweg.spark.filters.frames import once_a_frame
+from thalweg.spark.frames import once_a_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

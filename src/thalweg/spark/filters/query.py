@@ -20,10 +20,7 @@ from thalweg.ordering.types import Integers
 from thalweg.registry import find, hint
 from thalweg.sealed import short_digest
 from thalweg.spark import runs
-from thalweg.spark.filters.conditions import quoted
 from thalweg.spark.filters.forms import Form, Place, code_form
-from thalweg.spark.filters.frames import schema_of
-from thalweg.spark.filters.operators import column_named
 from thalweg.spark.filters.predicates.base import Analysis, Predicate, as_predicate, column_names, is_udf
 from thalweg.spark.filters.predicates.compound import conjuncts
 from thalweg.spark.filters.predicates.function import parameter_names
@@ -32,12 +29,15 @@ from thalweg.spark.filters.split.split import Split, split
 from thalweg.spark.filters.worker.quarantine import QuarantineSpec
 from thalweg.spark.filters.worker.spec import PolicySpec
 from thalweg.spark.folder import StateFolder, folder_for
+from thalweg.spark.frames import schema_of
+from thalweg.spark.identifiers import quoted
+from thalweg.spark.operators import column_named
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
 
-    from thalweg.spark.filters.catalyst import CatalystAnalysis
+    from thalweg.spark.analysis.catalyst import CatalystAnalysis
 
 OnError = Literal["raise", "drop", "quarantine"]
 
@@ -296,7 +296,7 @@ def _refuse_cycle(after: dict[int, list[int]], names: Sequence[str]) -> None:
         TopologicalSorter(after).prepare()
     except CycleError as error:
         path = " after ".join(repr(names[number]) for number in reversed(error.args[1]))
-        raise ValueError(f"predicates wait for one another in a circle, {path}: take one after= off") from None
+        raise ValueError(f"predicates wait for one another in a circle, {path}: take an after= off") from None
 
 
 def _check_columns(frame: DataFrame, predicates: Sequence[Predicate], others: Sequence[str]) -> None:

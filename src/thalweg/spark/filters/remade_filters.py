@@ -10,13 +10,13 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from thalweg.spark.filters.frames import Answers, once_a_frame
+from thalweg.spark.frames import Answers, once_a_frame
 from thalweg.spark.jvm import CATALYST, java_class, java_method, python_function
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from thalweg.spark.filters.catalyst import CatalystAnalysis
+    from thalweg.spark.analysis.catalyst import CatalystAnalysis
 
 
 def refiltered(

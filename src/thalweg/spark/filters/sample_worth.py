@@ -15,7 +15,8 @@ import numpy as np
 from thalweg.ordering import AsWritten
 from thalweg.spark.filters.choose import choose
 from thalweg.spark.filters.forms import Form, Place, SampledRows
-from thalweg.spark.filters.sample import costly_step, estimated_size, first_rows, row_width
+from thalweg.spark.filters.sample import row_width
+from thalweg.spark.first_rows import costly_step, estimated_size, first_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -1,8 +1,8 @@
 """Filters and joins with tables of keys, one after the other, which Spark analyses all at once.
 
 `DataFrame.join` and `DataFrame.where` analyse the whole plan anew, so that eight lookups take eight times as long as
-one. The plan is put together here from Catalyst's own nodes; where a version of Spark has other nodes, and with Spark
-Connect, which analyses a plan when it is needed, the steps are taken one by one.
+a single lookup. The plan is put together here from Catalyst's own nodes; where a version of Spark has other nodes, and
+with Spark Connect, which analyses a plan when it is needed, the steps are taken one by one.
 """
 
 from __future__ import annotations

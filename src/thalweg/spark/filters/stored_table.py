@@ -189,9 +189,9 @@ def read_columns(table: Any, columns: Sequence[str], predicate: str) -> pa.Table
     """Some columns of a stored table, from wherever it is."""
     check_source(table, predicate)
     if isinstance(table, str | os.PathLike):
-        from thalweg.spark.start import local_session
+        from thalweg.spark.start import spark_session
 
-        table = local_session().read.load(os.fspath(table))
+        table = spark_session().read.load(os.fspath(table))
     elif type(table).__module__.startswith("pandas."):
         table = pa.Table.from_pandas(table, preserve_index=False)
     names = table.column_names if isinstance(table, pa.Table) else table.columns

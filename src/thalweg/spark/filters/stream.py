@@ -24,9 +24,9 @@ from thalweg.spark.filters.lower import lower
 from thalweg.spark.filters.query import FilterOptions, OnError, ask
 from thalweg.spark.filters.routes import RouteBy
 from thalweg.spark.filters.run import FilterRun, merge_reports, save_evidence, saved_evidence
-from thalweg.spark.filters.sample import NoSampleError
 from thalweg.spark.filters.sample_worth import has_choice
 from thalweg.spark.filters.where import check_frame, record, sampled_rows
+from thalweg.spark.first_rows import NoSampleError
 from thalweg.spark.interruptions import brief_interruptions
 from thalweg.spark.job_descriptions import described_jobs
 from thalweg.spark.triggers import TRIGGERS, check_trigger

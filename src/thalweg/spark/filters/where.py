@@ -22,7 +22,6 @@ from thalweg.ordering import Policy
 from thalweg.spark import runs
 from thalweg.spark.filters.choose import choose
 from thalweg.spark.filters.evidence import Evidence, evidence_of
-from thalweg.spark.filters.frames import is_streaming
 from thalweg.spark.filters.lower import lower, lower_to_column
 from thalweg.spark.filters.predicates.base import as_predicate
 from thalweg.spark.filters.predicates.expression import ExpressionPredicate
@@ -30,11 +29,13 @@ from thalweg.spark.filters.pruning import pruning_conditions
 from thalweg.spark.filters.query import FilterOptions, FilterQuery, OnError, ask
 from thalweg.spark.filters.routes import RouteBy
 from thalweg.spark.filters.run import FilterRun, merge_reports, save_evidence, saved_evidence
-from thalweg.spark.filters.sample import NoSampleError, estimated_size, take_sample
+from thalweg.spark.filters.sample import take_sample
 from thalweg.spark.filters.sample_worth import has_choice, reason_against_sample
 from thalweg.spark.filters.worker.report import SUFFIX
 from thalweg.spark.filters.worker.waiting.shared_number import SUFFIX as SHARED_SUFFIX
+from thalweg.spark.first_rows import NoSampleError, estimated_size
 from thalweg.spark.folder import StateFolder
+from thalweg.spark.frames import is_streaming
 from thalweg.spark.plan_text import keys_in_plan
 from thalweg.spark.worker_python import check_worker_python
 

@@ -48,11 +48,11 @@ class Arrivals:
             if message.kind not in {MessageKind.ROWS, MessageKind.UNPLACED_ROWS}:
                 continue
             if waiting and size + len(message.payload) > most:
-                yield self._in_one_piece(waiting)
+                yield self._as_one_piece(waiting)
                 waiting, size = {}, 0
             size += len(message.payload)
             waiting.setdefault(message.input, []).extend(self._own_rows(message))
-        yield self._in_one_piece(waiting)
+        yield self._as_one_piece(waiting)
 
     def _own_rows(self, message: Message) -> list[pa.RecordBatch]:
         """The rows of a message that belong to this cell."""
@@ -62,5 +62,5 @@ class Arrivals:
         parts = self._layout.split(message.input, rows, self._layouts_before)
         return [part for cells, part in parts if self._cell in cells]
 
-    def _in_one_piece(self, waiting: Mapping[str, list[pa.RecordBatch]]) -> dict[str, pa.RecordBatch]:
+    def _as_one_piece(self, waiting: Mapping[str, list[pa.RecordBatch]]) -> dict[str, pa.RecordBatch]:
         return {name: together(batches, self._layout.query.input(name).schema) for name, batches in waiting.items()}

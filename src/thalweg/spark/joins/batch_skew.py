@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from thalweg.mjoin.layouts import PLAIN, ActiveLayouts
 from thalweg.mjoin.skew import LEAST_ROWS, SkewReport, SkewStatistics, frequent_values
-from thalweg.spark.filters.sample import NoSampleError, costly_step, estimated_size, first_rows
+from thalweg.spark.first_rows import NoSampleError, costly_step, estimated_size, first_rows
 from thalweg.spark.joins.layout import Layout
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from thalweg.joinorder.text import Attribute, Equality
 from thalweg.mjoin import TimeWindow
 from thalweg.mjoin.query import JoinKind
 from thalweg.registry import hint
-from thalweg.spark.filters.conditions import backticked
+from thalweg.spark.identifiers import backticked
 from thalweg.spark.joins.condition import Condition
 from thalweg.spark.joins.inputs import JoinInput
 from thalweg.spark.joins.spark_conditions import ResidualConditions

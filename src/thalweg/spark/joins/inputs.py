@@ -12,7 +12,7 @@ from thalweg.joinorder.text import Attribute
 from thalweg.mjoin import CountWindow, TimeWindow
 from thalweg.registry import hint
 from thalweg.spark.arrow_types import arrow_type
-from thalweg.spark.filters.conditions import backticked
+from thalweg.spark.identifiers import backticked
 from thalweg.spark.joins.condition import Condition
 from thalweg.spark.joins.table import ChangingTable
 from thalweg.spark.joins.text import WINDOW_EXAMPLE, parse_window

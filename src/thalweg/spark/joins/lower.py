@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from thalweg.mjoin import EVENT_TIME
 from thalweg.mjoin.pack import pack
-from thalweg.spark.filters.conditions import backticked
+from thalweg.spark.identifiers import backticked
 from thalweg.spark.joins.batch import join_at_once
 from thalweg.spark.joins.inputs import WATERMARK, JoinInput
 from thalweg.spark.joins.layout import Layout

@@ -1,6 +1,6 @@
 """The stateful operator of a join: for each cell, the windows in Spark's state store and the results of new rows.
 
-The state of a cell is the rows of its windows, as segments, and one value that names the segments and this version of
+The state of a cell is the rows of its windows, as segments, and a value that names the segments and this version of
 the state. No name is ever used twice, not even by a task that is repeated. Worker processes own the cells that they
 have stepped, ready to be probed. Spark gives the next step of a cell to any worker: a worker that owns the same version
 goes on with it, or asks the owner; else a worker that owns an older version adds and removes the segments that have
@@ -85,7 +85,7 @@ class JoinProcessor(StatefulProcessor):
 
     def handleInputRows(  # noqa: N802 - Spark's name
         self,
-        key: Any,  # noqa: ANN401 - a tuple of one
+        key: Any,  # noqa: ANN401 - a tuple of the cell
         rows: Iterator[pd.DataFrame],
         timerValues: Any,  # noqa: ANN401, N803 - Spark's
     ) -> Iterator[pd.DataFrame]:
@@ -112,7 +112,7 @@ class JoinProcessor(StatefulProcessor):
 
     def handleExpiredTimer(  # noqa: N802 - Spark's name
         self,
-        key: Any,  # noqa: ANN401 - a tuple of one
+        key: Any,  # noqa: ANN401 - a tuple of the cell
         timerValues: Any,  # noqa: ANN401, N803 - Spark's
         expiredTimerInfo: Any,  # noqa: ANN401, N803 - Spark's
     ) -> Iterator[pd.DataFrame]:

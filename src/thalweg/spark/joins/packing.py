@@ -186,11 +186,11 @@ def _gathered(batches: Batches) -> Batches:
             waiting.append(batch)
             size += batch.nbytes
         if size > GATHERED_BYTES:
-            yield _in_one(waiting)
+            yield _as_one_batch(waiting)
             waiting, size = [], 0
     if waiting:
-        yield _in_one(waiting)
+        yield _as_one_batch(waiting)
 
 
-def _in_one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+def _as_one_batch(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]

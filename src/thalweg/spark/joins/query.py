@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from thalweg.joinorder.text import Attribute, classes
 from thalweg.mjoin import CHANGE, Input, JoinQuery, Residual
-from thalweg.spark.filters.conditions import backticked
+from thalweg.spark.identifiers import backticked
 from thalweg.spark.joins.condition import Condition
 from thalweg.spark.joins.how import JoinType
 from thalweg.spark.joins.inputs import JoinInput

@@ -1,7 +1,7 @@
 """Ranges between event times, such as ``b.ts BETWEEN a.ts AND a.ts + INTERVAL 10 MINUTES``, make windows shorter.
 
 Windows and ranges are bounds of one kind: no row of a result is later than another row of it by more than so much. From
-all such bounds follow the tightest ones, by the shortest paths between streams. If all other rows of a result come at
+all such bounds follow the tightest bounds, by the shortest paths between streams. If all other rows of a result come at
 most ten minutes after a row, that row can be dropped after ten minutes. The conditions themselves are still tested.
 """
 
@@ -101,7 +101,7 @@ def time_bounds(condition: Condition, times: dict[str, str], *, days_vary: bool)
         if all(times.get(attribute.stream) == attribute.name for attribute in attributes):
             for low, high in _comparisons(sqlglot.parse_one(text, dialect=VerbatimSpark)):
                 earlier, later = _shifted(low), _shifted(high)
-                if earlier and later and earlier.stream != later.stream:  # low <= high: the low one is not later
+                if earlier and later and earlier.stream != later.stream:  # low <= high: the low operand is not later
                     slack = DAY if days_vary and (earlier.has_days or later.has_days) else 0
                     at_most = later.microseconds - earlier.microseconds + slack
                     bounds.append(TimeBound(later.stream, earlier.stream, at_most))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from thalweg.joinorder.text import Attribute
+from thalweg.spark.analysis.catalyst import facts_of
 from thalweg.spark.joins.inputs import JoinInput, first_sentence
 from thalweg.spark.joins.kinds import NotExactError, SparkRules
 from thalweg.spark.joins.residuals import CandidateTest
@@ -107,8 +108,6 @@ def _check(result_filter: ResultFilter, inputs: Mapping[str, JoinInput], spark: 
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as f
     from pyspark.sql.types import StructField, StructType
-
-    from thalweg.spark.filters.catalyst import facts_of
 
     fields = [StructField(alias, inputs[name].types[column]) for name, column, alias in result_filter.columns]
     try:

@@ -110,7 +110,7 @@ class ChangingTable:
         frame: Any = source() if callable(source) and not hasattr(source, "isStreaming") else source
         if not hasattr(frame, "isStreaming"):
             raise TypeError(
-                f"tw.table takes a static DataFrame, or a function that gives one, not {type(frame).__name__}: "
+                f"tw.table takes a static DataFrame, or a function that gives a DataFrame, not {type(frame).__name__}: "
                 f"tw.table(spark.read.parquet(...), refresh='10 minutes')"
             )
         if frame.isStreaming:
@@ -123,13 +123,14 @@ class ChangingTable:
 def table(source: Source, refresh: str | timedelta | None = None) -> ChangingTable:
     """A table for `tw.join` that may change while the query runs.
 
-    The query takes a new version over with its next micro-batch, and all results of that micro-batch and of later ones
-    have rows of it. The same holds if a micro-batch is repeated after a restart. `tw.join` needs `state=` for it.
+    The query takes a new version over with its next micro-batch, and all results of that micro-batch and of later
+    micro-batches have rows of it. The same holds if a micro-batch is repeated after a restart. `tw.join` needs
+    `state=` for it.
 
     Parameters
     ----------
     source
-        A static DataFrame, or a function that gives one, which is called for every version.
+        A static DataFrame, or a function that gives a DataFrame, which is called for every version.
     refresh
         How often the table is read again: ``"10 minutes"``. If None, it is read when `refresh()` is called on it.
 

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from thalweg.spark.filters.conditions import backticked
+from thalweg.spark.identifiers import backticked
 from thalweg.spark.session.common_joins import common_query, core
 from thalweg.spark.session.lower import QUOTED_ROUND, Catalog, QueryLowering, Rounds, holds, input_rows
 from thalweg.spark.session.program import ProgramQuery

@@ -99,7 +99,7 @@ def late_until(
 
 
 def _own_panes(panes: Mapping[int, Pane], window: RoundWindow) -> Iterator[tuple[int, Pane]]:
-    """The panes that lie within rounds of a window: rows that came before the query have wider ones, perhaps."""
+    """The panes that lie within rounds of a window: rows that came before the query may have wider panes."""
     for end, pane in panes.items():
         if window.slide % pane.width == 0 and window.length % pane.width == 0:
             yield end, pane

@@ -40,7 +40,7 @@ from thalweg.spark.session.logs import (
     LOGGED_BATCHES,
     BatchRecord,
     EndedRounds,
-    Service,
+    ServedRounds,
     SessionLog,
     divided,
     last_of,
@@ -339,7 +339,7 @@ class SessionEngine:
         results: Results,
     ) -> None:
         services = {
-            ending.query.token: Service(len(ending.rounds), own.rows, own.seconds)
+            ending.query.token: ServedRounds(len(ending.rounds), own.rows, own.seconds)
             for ending in endings
             for own in (results.get(ending.query.token, QueryResults()),)
         }

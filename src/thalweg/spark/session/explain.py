@@ -220,7 +220,7 @@ def session_text(about: dict[str, Any]) -> str:
     """A description for people to read."""
     lines = [
         f"session: {len(about['queries'])} queries, {about['batches']} micro-batches, {about['rows']:,} rows",
-        f"  conditions: {about['written_conditions']} written, {about['shared_conditions']} shared ones evaluated once",
+        f"  conditions: {about['written_conditions']} written, {about['shared_conditions']} shared and evaluated once",
     ]
     if about["rows_without_time"]:
         lines.append(f"  {about['rows_without_time']:,} rows have no event time, and belong to no round")

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thalweg.spark.filters.conditions import backticked
 from thalweg.spark.filters.worker.judges import Judge, NotJudge
 from thalweg.spark.folder import make_private_folder
+from thalweg.spark.identifiers import backticked
 from thalweg.spark.session.guards import Guard, answered_weaker, guards_of
 from thalweg.spark.session.lower import Catalog
 from thalweg.spark.session.panes import Pane, Panes, together

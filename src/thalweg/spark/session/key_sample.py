@@ -16,7 +16,7 @@ import pyarrow as pa
 from thalweg.charts import KeyHistogram, equality_name
 from thalweg.charts.equalities import implied_equalities
 from thalweg.charts.plan import runs_alike
-from thalweg.spark.filters.conditions import backticked
+from thalweg.spark.identifiers import backticked
 from thalweg.spark.session.lower import holds
 from thalweg.spark.session.sources import SharedStream, StaticTable
 from thalweg.spark.session.views import RowViews
@@ -55,7 +55,7 @@ class JoinKeys:
         """Whether all keys are columns, and both sides of each equality have the same type."""
         columns = [column for side in self.sides.values() for column in side.columns]
         names = {f"{backticked(alias)}.{backticked(name)}" for alias, name in columns}
-        return self.query.has_keys_of_one_type and self.sides.keys() <= names
+        return self.query.has_keys_of_equal_types and self.sides.keys() <= names
 
     def read(self, views: RowViews) -> dict[str, KeyHistogram]:
         """The histogram of each side that reads a stream, by columns in files."""

@@ -27,7 +27,7 @@ KEPT = 2  # files
 FULL = 4 << 20  # bytes of a file after which another one begins, or `LOGGED_BATCHES` lines: it is read when one starts
 
 
-class Service(NamedTuple):
+class ServedRounds(NamedTuple):
     """What a query got in a micro-batch."""
 
     rounds: int  # that ended
@@ -42,7 +42,7 @@ class BatchRecord:
     number: int
     rows: int
     seconds: Mapping[str, float]
-    served: Mapping[str, Service]  # by token
+    served: Mapping[str, ServedRounds]  # by token
     without_time: int = 0  # rows that belong to no round, because their event time is NULL
     wanted_memory: int = 0  # bytes that all queries together would have held
     held_memory: int = 0  # bytes that the largest job held
@@ -165,7 +165,7 @@ def _loaded(line: bytes) -> tuple[BatchRecord, RoundServices]:
     record = BatchRecord(
         **{
             **batch,
-            "served": {token: Service(*service) for token, service in batch["served"].items()},
+            "served": {token: ServedRounds(*service) for token, service in batch["served"].items()},
             "jobs": tuple(map(tuple, batch["jobs"])),
         }
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from thalweg.charts.plan import Aggregate, Join, MultiJoin, PlanNode, Project, Scan, Select
-from thalweg.spark.filters.conditions import backticked
+from thalweg.spark.identifiers import backticked
 from thalweg.spark.session.program import Conjunction, ProgramQuery
 from thalweg.spark.session.sources import SharedStream, StaticTable, divided_up
 from thalweg.spark.session.views import RowViews

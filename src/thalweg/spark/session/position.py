@@ -20,7 +20,7 @@ from thalweg.spark.session.worker.shared_predicates import PredicateCounts
 
 KIND, VERSION = "session position", 2
 PREFIX = "position-"
-KEPT = 2  # saved positions: that of the last micro-batch, and of the one before
+KEPT = 2  # saved positions: those of the last two micro-batches
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def load_position(folder: StateFolder) -> SessionPosition:
 
 
 def save_position(folder: StateFolder, position: SessionPosition) -> None:
-    """Save a position, and remove old ones."""
+    """Save a position, and remove old positions."""
     folder.write(f"{PREFIX}{position.batch:012d}", position.to_bytes())
     names = sorted(name for name in folder.versions() if name.startswith(PREFIX))
     folder.delete(names[:-KEPT])

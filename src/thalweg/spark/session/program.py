@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from thalweg.charts.candidates import PlanSpace, plan_space
 from thalweg.charts.plan import MultiJoin, PlanNode
 from thalweg.sealed import short_digest
-from thalweg.spark.filters.conditions import backticked
+from thalweg.spark.identifiers import backticked
 from thalweg.spark.session.sources import SharedStream
 from thalweg.sql.implication import implies
 from thalweg.sql.query import ContinuousQuery, Expression, PredicateCall, QueryInput, Selection
@@ -83,7 +83,7 @@ class ProgramQuery:
     query: ContinuousQuery
     keeps: Mapping[str, tuple[SharedCondition | SharedCall, ...]]
     own: Mapping[str, tuple[Selection, ...]]  # the conditions that are not shared
-    has_keys_of_one_type: bool = True  # on both sides of each equality of its join
+    has_keys_of_equal_types: bool = True  # on both sides of each equality of its join
 
     @property
     def streams(self) -> tuple[QueryInput, ...]:
@@ -101,7 +101,7 @@ class ProgramQuery:
     @cached_property
     def space(self) -> PlanSpace:
         """Its plans with the same results: with keys of several types, only Spark's joins, by written equalities."""
-        if self.has_keys_of_one_type:
+        if self.has_keys_of_equal_types:
             return plan_space(self.query)
         space = plan_space(self.query, equality_is_transitive=False)
         return replace(space, joins=tuple(join for join in space.joins if not _has_multi_join(join)))
@@ -181,7 +181,7 @@ class Program:
         return math.gcd(*(length for window in windows for length in (window.length, window.slide))) or None
 
     def weaker(self, condition: SharedCondition) -> SharedCondition | None:
-        """A condition that is true wherever this one is, and is evaluated before it; None if there is none."""
+        """A condition that is true wherever this condition is, and is evaluated before it; None if there is none."""
         return self._contained.get(condition)
 
     @cached_property
@@ -192,7 +192,7 @@ class Program:
             for other in self.conditions:
                 if other.stream != condition.stream or not implies(condition.sql, other.sql):
                     continue
-                chain = other  # of two conditions that imply each other, one is evaluated first
+                chain = other  # of two conditions that imply each other, either is evaluated first
                 while chain in found and chain != condition:
                     chain = found[chain]
                 if chain != condition and (condition not in found or implies(other.sql, found[condition].sql)):
@@ -210,7 +210,7 @@ def program_query(
     sources: Sequence[SharedStream | StaticTable],
     predicates: Mapping[str, FunctionPredicate],
 ) -> ProgramQuery:
-    """A query with its conditions divided into shared ones and its own."""
+    """A query with its conditions divided into shared conditions and its own."""
     by_name = {source.name: source for source in sources if isinstance(source, SharedStream)}
     frames = {source.name: source.frame for source in sources}
     keeps: dict[str, tuple[SharedCondition | SharedCall, ...]] = {}
@@ -228,7 +228,7 @@ def program_query(
             *(_shared_call(each.source, selection.call, predicates) for selection in calls if selection.call),
         )
         own[each.alias] = tuple(selection for selection in selections if selection not in (*shared, *calls))
-    return ProgramQuery(token, query, keeps, own, _has_keys_of_one_type(query, frames))
+    return ProgramQuery(token, query, keeps, own, _has_keys_of_equal_types(query, frames))
 
 
 def _shared(stream: SharedStream, sql: str) -> SharedCondition:
@@ -248,7 +248,7 @@ def _shared_call(stream: str, call: PredicateCall, predicates: Mapping[str, Func
     return SharedCall(stream, call, short_digest(list(map(str, predicates[call.predicate].details))))
 
 
-def _has_keys_of_one_type(query: ContinuousQuery, frames: Mapping[str, DataFrame]) -> bool:
+def _has_keys_of_equal_types(query: ContinuousQuery, frames: Mapping[str, DataFrame]) -> bool:
     """Whether equal keys are equal in the same way everywhere: '1' = 1 and 1 = '01', but not '1' = '01'."""
     from pyspark.sql import functions as f
 

@@ -69,7 +69,7 @@ def round_statistics(
 def plan_of_rounds(scheduler: PlanScheduler, statistics: Sequence[RoundStatistics]) -> QueryPlan:
     """The plan of rounds that end together: each has its own, and the most frequent runs.
 
-    To plan and start a second one takes Spark longer than it can save.
+    To plan and start a second plan takes Spark longer than it can save.
     """
     chosen: dict[object, list[QueryPlan]] = {}
     for observed in statistics:

@@ -144,8 +144,8 @@ class Session:
             raise TypeError(f"{predicate!r} is no predicate: write session.predicate({name!r}, tw.predicate(function))")
         if not name.isidentifier():
             raise ValueError(f"the name of a predicate is an identifier, not {name!r}")
-        if name.lower() in (each.lower() for each in self._predicates):  # queries that call it mean the first one
-            raise ValueError(f"there is a predicate {name!r} already: give this one another name")
+        if name.lower() in (each.lower() for each in self._predicates):  # queries that call it mean the first predicate
+            raise ValueError(f"there is a predicate {name!r} already: give this predicate another name")
         self._predicates[name] = predicate
 
     @checks_keywords("session.query")
@@ -166,8 +166,8 @@ class Session:
         what `tw.Session.files` and `tw.Session.writer` make. By default they are kept in memory, for `results`.
 
         `rate_weight` and `memory_weight` say how much output rate and memory count when a plan is chosen, `partitions`
-        into how many parts each dimension of a chart is cut. `scheduler` is what chooses plans: ``"by-chart"``, or one
-        of the baselines ``"at-random"``, ``"by-first-estimate"`` and ``"clairvoyant"``.
+        into how many parts each dimension of a chart is cut. `scheduler` is what chooses plans: ``"by-chart"``, or
+        a baseline: ``"at-random"``, ``"by-first-estimate"`` or ``"clairvoyant"``.
         """
         if not isinstance(text, str):
             raise TypeError(f"a query is a text such as 'SELECT x FROM s WINDOW [10 seconds]', not {text!r}")
@@ -368,7 +368,7 @@ class Session:
         if not isinstance(name, str) or not name.strip():
             raise TypeError(f"the name of a query is a text, not {name!r}")
         if name in taken:
-            raise ValueError(f"there is a query {name!r} already: give this one another name")
+            raise ValueError(f"there is a query {name!r} already: give this query another name")
         return name
 
     def _check_name(self, name: str) -> None:

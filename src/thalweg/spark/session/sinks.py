@@ -183,8 +183,8 @@ def check_format(spark: SparkSession, name: str) -> None:
         java_method(active_jvm(), DATA_SOURCE, "lookupDataSource")(name, settings)
     except (AnalysisException, Py4JJavaError):
         raise ValueError(
-            f"Spark has no data source for the format {name!r}: write another one, such as 'parquet', or start Spark "
-            f"with the package of the data source in spark.jars.packages"
+            f"Spark has no data source for the format {name!r}: write another format, such as 'parquet', or start "
+            f"Spark with the package of the data source in spark.jars.packages"
         ) from None
 
 

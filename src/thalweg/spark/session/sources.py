@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
-from thalweg.spark.filters.catalyst import Facts, facts_of
-from thalweg.spark.filters.conditions import backticked
+from thalweg.spark.analysis.catalyst import Facts, facts_of
+from thalweg.spark.identifiers import backticked
 from thalweg.spark.session.worker.take_in import TIME
 from thalweg.sql.query import Source
 from thalweg.sql.rename import with_columns_renamed

@@ -170,7 +170,7 @@ class StandingQuery:
         return scheduler_of(kind, self.compiled, self.weights, self.partitions, rates, self.sizes)
 
     def _before_unseen(self, latest: Mapping[str, int]) -> int | None:
-        """The round before the first one of which no row has come yet; None if no row has come at all."""
+        """The round before the first round of which no row has come yet; None if no row has come at all."""
         known = [latest[each.source] for each in self.compiled.streams if each.source in latest]
         return first_unseen(max(known), self.compiled.query.window) - 1 if known else None
 

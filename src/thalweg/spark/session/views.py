@@ -10,7 +10,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from thalweg.spark.filters.conditions import backticked
+from thalweg.spark.identifiers import backticked
 from thalweg.spark.session.position import WaitingFile
 from thalweg.spark.session.program import Program
 from thalweg.spark.session.sources import SharedStream

@@ -1,6 +1,6 @@
 """Rows that wait for their rounds to end: files that are written once, and read by all queries that need them.
 
-Small files of a stream are written together as larger ones, level by level, so that a long window is not many files,
+Small files of a stream are put together to larger files, level by level, so that a long window is not many files,
 and no row is written more often than there are levels.
 """
 

@@ -25,7 +25,7 @@ def outcome_of(value: int | None) -> bool | None:
     return outcome  # type: ignore[return-value]
 
 
-class Asked:
+class CountedFunction:
     """A function that counts how often it is asked for each value."""
 
     def __init__(self, function: Callable[..., Any] = outcome_of) -> None:
@@ -76,7 +76,7 @@ def test_verdicts_are_those_of_the_asked_judge(way: Way, takes: str) -> None:
 
 
 def test_each_value_is_asked_for_once_in_a_batch() -> None:
-    asked = Asked()
+    asked = CountedFunction()
     judge = judge_of(asked, Way.EACH_VALUE)
     view = View([pa.array(np.arange(ROWS) % 40)])
     judge.judge(view)
@@ -88,7 +88,7 @@ def test_each_value_is_asked_for_once_in_a_batch() -> None:
 
 
 def test_each_value_is_asked_for_once_in_a_task_unless_it_fails() -> None:
-    asked = Asked()
+    asked = CountedFunction()
     judge = judge_of(asked, Way.EACH_NEW_VALUE)
     view = View([pa.array(np.arange(ROWS) % 40)])
     for _ in range(3):
@@ -108,7 +108,7 @@ def test_the_function_of_a_new_task_is_asked() -> None:
 
 
 def test_combinations_of_values_are_asked_for_once() -> None:
-    asked = Asked(lambda left, right: left == right)
+    asked = CountedFunction(lambda left, right: left == right)
     judge = judge_of(asked, Way.EACH_NEW_VALUE, (0, 2))
     columns = [pa.array(np.arange(ROWS) % 3), pa.array(np.arange(ROWS)), pa.array(np.arange(ROWS) % 5)]
     for _ in range(2):
@@ -118,7 +118,7 @@ def test_combinations_of_values_are_asked_for_once() -> None:
 
 
 def test_lists_are_asked_for_each_row() -> None:
-    asked = Asked(lambda _: True)
+    asked = CountedFunction(lambda _: True)
     judge = judge_of(asked.function, Way.EACH_NEW_VALUE)
     assert judge.judge(View([pa.array([[1], [1]])])).true.tolist() == [True, True]
     assert judge.repeated == 0

@@ -153,4 +153,6 @@ def test_queries_do_not_write_to_one_folder(tmp_path: Path) -> None:
     web, to = GOOD.index("[queries.web]"), 'to = { format = "json", path = "./out" }'
     text = (GOOD + GOOD[web:].replace("web", "again")).replace('to = "memory"', to)
     (problem,) = problems_of(tmp_path, text)
-    assert problem.endswith(":14: queries.again.to.path: queries.web writes to this folder already: write another one")
+    assert problem.endswith(
+        ":14: queries.again.to.path: queries.web writes to this folder already: write another folder"
+    )

@@ -138,7 +138,7 @@ class Found:
         return right / (right + self.false) if right + self.false else 1.0
 
 
-class Measured(NamedTuple):
+class MeasuredDetector(NamedTuple):
     """All that is measured of a detector."""
 
     rows: dict[tuple[int, float], Found]  # by the quiet estimates, and the points of the rise
@@ -243,11 +243,11 @@ def leads(row: Mapping[str, Found], quiet: Mapping[str, Found], other: str, *, r
     return bool(fair) and min(fair) <= row[other].delay
 
 
-def measure(name: str, streams: int, steady: Mapping[int, int]) -> Measured:
+def measure(name: str, streams: int, steady: Mapping[int, int]) -> MeasuredDetector:
     """Measure a detector."""
     make = contenders()[name]
     counted = {} if name in SETTINGS and name not in (NEW, STRICTEST) else steady
-    return Measured(
+    return MeasuredDetector(
         changes(make, streams), {series: false_alarms(make, series, steps) for series, steps in counted.items()}
     )
 

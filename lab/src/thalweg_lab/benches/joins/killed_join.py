@@ -9,11 +9,11 @@ from pathlib import Path
 def main(folder: str) -> None:
     """Join the streams of a folder to the end of their files."""
     import thalweg as tw
-    from thalweg.spark.start import local_session
+    from thalweg.spark.start import spark_session
     from thalweg_lab.benches.joins.kills import DELAY, ON, STREAMS, WINDOW
 
     # A task whose worker process is killed is tried again, three times.
-    spark = local_session("killed", master="local[2,4]")
+    spark = spark_session("killed", master="local[2,4]")
     tw.configure(spark)
     frames = {}
     for name in STREAMS:

@@ -43,7 +43,7 @@ PATIENCE = 120.0  # seconds without progress after which it is a failure
 POLL = 0.05
 
 
-class Feed:
+class FileFeed:
     """Files that come one after the other, a file of each stream at a time."""
 
     def __init__(self, folder: str, rows: int) -> None:
@@ -102,7 +102,7 @@ def measure(
         answers[number] = count, checksum
 
     with tempfile.TemporaryDirectory(prefix="thalweg-bench-", ignore_cleanup_errors=True) as folder, _rocks(spark):
-        feed = Feed(folder, rows)
+        feed = FileFeed(folder, rows)
         feed.next()
         frames = {name: stream_of(spark, f"{folder}/{name}") for name in STREAMS}
         joined = thalweg_join(spark, frames, feed.workload())
@@ -119,7 +119,7 @@ def measure(
     return _judged(found, rows, driven, tuple(sum(answer[place] for answer in answers.values()) for place in range(2)))
 
 
-def _overrun(query: StreamingQuery, feed: Feed, workers: str, seconds: float, calm: int, tick: Tick) -> Overrun:
+def _overrun(query: StreamingQuery, feed: FileFeed, workers: str, seconds: float, calm: int, tick: Tick) -> Overrun:
     """Write files slowly, then too fast, and then wait until all are joined."""
     found = Overrun()
 

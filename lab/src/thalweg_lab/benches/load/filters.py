@@ -9,7 +9,7 @@ import numpy as np
 
 import thalweg as tw
 from thalweg_lab.benches.filters.race import Tick
-from thalweg_lab.benches.load.loaded_query import Kind, Setting
+from thalweg_lab.benches.load.loaded_query import QueryKind, Setting
 from thalweg_lab.benches.load.sweep import Effort, swept
 from thalweg_lab.results import Result
 
@@ -40,7 +40,7 @@ def keeps_most(number: int) -> Any:  # noqa: ANN401 - a predicate
     return keeps
 
 
-FILTERS = Kind("filters", ("predicate", "predicates"), start)
+FILTERS = QueryKind("filters", ("predicate", "predicates"), start)
 
 
 def measure(spark: SparkSession, tick: Tick, *, effort: Effort = EFFORT) -> list[Result]:

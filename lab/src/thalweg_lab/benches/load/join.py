@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import thalweg as tw
 from thalweg_lab.benches.filters.race import Tick
-from thalweg_lab.benches.load.loaded_query import Kind, Setting
+from thalweg_lab.benches.load.loaded_query import QueryKind, Setting
 from thalweg_lab.benches.load.sweep import Effort, swept
 from thalweg_lab.results import Result
 
@@ -58,7 +58,7 @@ def condition(setting: Setting) -> str:
     )
 
 
-JOIN = Kind("join", ("stream", "streams"), start, condition=condition)
+JOIN = QueryKind("join", ("stream", "streams"), start, condition=condition)
 
 
 def measure(spark: SparkSession, tick: Tick, *, effort: Effort = EFFORT) -> list[Result]:

@@ -38,7 +38,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Kind:
+class QueryKind:
     """A kind of query: how it is started, and whether its results wait for the end of a round."""
 
     name: str
@@ -59,7 +59,7 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Batch:
+class TimedBatch:
     """A micro-batch: when it began and ended, and the rows of each stream."""
 
     number: int
@@ -89,7 +89,7 @@ class PacedRun:
 class LoadedQuery:
     """A query that runs on a feed."""
 
-    def __init__(self, spark: SparkSession, kind: Kind, setting: Setting, folder: str, interval: float) -> None:
+    def __init__(self, spark: SparkSession, kind: QueryKind, setting: Setting, folder: str, interval: float) -> None:
         self._kind, self._streams, self._interval = kind, kind.streams(setting), interval
         self._feed = Feed(folder, self._streams)
         trigger = {"processingTime": f"{round(1000 * interval)} milliseconds"}
@@ -125,7 +125,7 @@ class LoadedQuery:
         while self.query.status["isTriggerActive"] and time.monotonic() < until:
             time.sleep(POLL)
 
-    def _batches_of(self, rows: int) -> list[Batch]:
+    def _batches_of(self, rows: int) -> list[TimedBatch]:
         """The micro-batches since the last that was looked at, once they have so many rows."""
         since, taken = time.monotonic(), 0
         while True:
@@ -147,7 +147,7 @@ class LoadedQuery:
 
 
 @contextmanager
-def running(spark: SparkSession, kind: Kind, setting: Setting, interval: float) -> Iterator[LoadedQuery]:
+def running(spark: SparkSession, kind: QueryKind, setting: Setting, interval: float) -> Iterator[LoadedQuery]:
     """A query that runs, and is stopped at the end."""
     with tempfile.TemporaryDirectory(prefix="thalweg-load-", ignore_cleanup_errors=True) as folder:
         loaded = LoadedQuery(spark, kind, setting, folder, interval)
@@ -158,13 +158,13 @@ def running(spark: SparkSession, kind: Kind, setting: Setting, interval: float) 
             loaded.query.stop()
 
 
-def paced_run(files: Sequence[File], batches: Sequence[Batch], interval: float, *, gives_rounds: bool) -> PacedRun:
+def paced_run(files: Sequence[File], batches: Sequence[TimedBatch], interval: float, *, gives_rounds: bool) -> PacedRun:
     """What is to be known of files that came in real time and of the micro-batches that took them.
 
     A file comes every second, and every two seconds a micro-batch takes two files, in half a second:
 
     >>> files = [File(10, (float(second), second + 1.0), came=float(second)) for second in range(40)]
-    >>> batches = [Batch(number, 2 * number + 1.5, 2 * number + 2.0, (20,)) for number in range(20)]
+    >>> batches = [TimedBatch(number, 2 * number + 1.5, 2 * number + 2.0, (20,)) for number in range(20)]
     >>> paced_run(files, batches, interval=2.0, gives_rounds=False)
     PacedRun(rate=10.0, latencies=(1.5, 2.0), lag=10, batch_seconds=0.5, is_sustained=True, rows=400,
              batches=20)
@@ -204,7 +204,7 @@ def _last_files(files: Sequence[File]) -> np.ndarray:
     return np.searchsorted(begins, np.floor(begins + 1e-6) + 1 - 1e-6)
 
 
-def _batch(report: Any) -> Batch:  # noqa: ANN401 - what Spark reports of a micro-batch
+def _batch(report: Any) -> TimedBatch:  # noqa: ANN401 - what Spark reports of a micro-batch
     begin = datetime.fromisoformat(report.timestamp).timestamp()
     rows = tuple(source.numInputRows for source in report.sources)
-    return Batch(report.batchId, begin, begin + report.durationMs["triggerExecution"] / 1000, rows)
+    return TimedBatch(report.batchId, begin, begin + report.durationMs["triggerExecution"] / 1000, rows)

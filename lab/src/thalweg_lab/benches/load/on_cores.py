@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from thalweg.output import write_json
-from thalweg.spark.start import local_session
+from thalweg.spark.start import spark_session
 from thalweg_lab.benches.load import SETTINGS, filters_rate, join_rate, session_rate
 from thalweg_lab.benches.load.filters import FILTERS
 from thalweg_lab.benches.load.join import JOIN
@@ -25,7 +25,7 @@ KINDS = {
 
 def main(cores: int, kinds: Sequence[str], effort: Effort | None, file: Path) -> None:
     """Measure queries of these kinds, and write results and times to a file."""
-    spark = local_session("thalweg-bench-load", master=f"local[{cores}]", **SETTINGS)
+    spark = spark_session("thalweg-bench-load", master=f"local[{cores}]", **SETTINGS)
     results, timed = [], {}
     place = f" on {cores} core{'' if cores == 1 else 's'}"
     for name in kinds:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from thalweg_lab.benches.filters.race import Tick
-from thalweg_lab.benches.load.loaded_query import Kind, PacedRun, Setting, running
+from thalweg_lab.benches.load.loaded_query import PacedRun, QueryKind, Setting, running
 from thalweg_lab.benches.load.sweep import HIGHEST, Effort, about, label, rate_of, times, warm_machine, warm_up
 from thalweg_lab.results import Result, claim
 
@@ -24,7 +24,7 @@ def load_measures(load: float) -> tuple[str, str, str]:
     return f"{share}: latency, p50, s", f"{share}: latency, p99, s", f"{share}: rows that wait"
 
 
-def measured_rate(spark: SparkSession, kind: Kind, setting: Setting, effort: Effort, tick: Tick) -> list[Result]:
+def measured_rate(spark: SparkSession, kind: QueryKind, setting: Setting, effort: Effort, tick: Tick) -> list[Result]:
     """The highest rate, and what rows take at shares of it."""
     scenario, steps = f"{kind.name}-rate", effort.tries + len(LOADS) + 1
     warm_machine(spark, kind, setting, effort)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import thalweg as tw
 from thalweg_lab.benches.filters.race import Tick
-from thalweg_lab.benches.load.loaded_query import Kind, Setting
+from thalweg_lab.benches.load.loaded_query import QueryKind, Setting
 from thalweg_lab.benches.load.sweep import Effort, swept
 from thalweg_lab.results import Result
 
@@ -33,7 +33,7 @@ def start(
     return session.start(**trigger)
 
 
-SESSION = Kind("session", ("query", "queries"), start, gives_rounds=True)
+SESSION = QueryKind("session", ("query", "queries"), start, gives_rounds=True)
 
 
 def measure(spark: SparkSession, tick: Tick, *, effort: Effort = EFFORT) -> list[Result]:

@@ -13,7 +13,7 @@ from thalweg_lab.benches.filters.race import Tick
 from thalweg_lab.benches.load.counters import Counters, task_seconds
 from thalweg_lab.benches.load.feed import ROW_BYTES
 from thalweg_lab.benches.load.fit import Timed, expected_seconds, fitted_costs
-from thalweg_lab.benches.load.loaded_query import Kind, LoadedQuery, PacedRun, Setting, running
+from thalweg_lab.benches.load.loaded_query import LoadedQuery, PacedRun, QueryKind, Setting, running
 from thalweg_lab.results import Result, at_most, claim
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredSetting:
     """A setting: times of micro-batches, the rate that they allow for, and a run in real time at a share of it."""
 
     setting: Setting
@@ -66,7 +66,7 @@ class Measured:
 
 def swept(
     spark: SparkSession,
-    kind: Kind,
+    kind: QueryKind,
     fitted: Sequence[Setting],
     held_out: Sequence[Setting],
     effort: Effort,
@@ -76,7 +76,7 @@ def swept(
     settings = (*fitted, *held_out)
     warm_machine(spark, kind, fitted[0], effort)
     # In a random order: a machine that is still getting faster would favour the settings that come last.
-    by_setting: dict[Setting, Measured] = {}
+    by_setting: dict[Setting, MeasuredSetting] = {}
     for place in np.random.default_rng(0).permutation(len(settings)):
         by_setting[settings[place]] = measured_setting(spark, kind, settings[place], effort)
         tick(len(by_setting), len(settings) + 1)
@@ -105,7 +105,7 @@ def swept(
     return results
 
 
-def measured_setting(spark: SparkSession, kind: Kind, setting: Setting, effort: Effort) -> Measured:
+def measured_setting(spark: SparkSession, kind: QueryKind, setting: Setting, effort: Effort) -> MeasuredSetting:
     """Measure a setting, in one query."""
     with running(spark, kind, setting, effort.interval) as loaded:
         warm_up(loaded, setting, effort)
@@ -116,7 +116,7 @@ def measured_setting(spark: SparkSession, kind: Kind, setting: Setting, effort: 
         paced = loaded.pace(LOAD * highest or effort.least_rate, effort.intervals)
         spent = Counters.of(spark).since(before)
         kept_rows, kept_bytes = rows_in_windows(loaded) if kind.condition is not None else (0, 0.0)
-        return Measured(
+        return MeasuredSetting(
             setting,
             timed,
             highest,
@@ -128,7 +128,7 @@ def measured_setting(spark: SparkSession, kind: Kind, setting: Setting, effort: 
         )
 
 
-def warm_machine(spark: SparkSession, kind: Kind, setting: Setting, effort: Effort) -> None:
+def warm_machine(spark: SparkSession, kind: QueryKind, setting: Setting, effort: Effort) -> None:
     """Let the JVM compile what all queries of a kind run."""
     with running(spark, kind, setting, SHORT_INTERVAL) as loaded:
         for _ in range(effort.warm_machine):
@@ -144,7 +144,7 @@ def warm_up(loaded: LoadedQuery, setting: Setting, effort: Effort) -> None:
         loaded.burst(effort.rows[1] // 3 * seconds, seconds)
 
 
-def times(loaded: LoadedQuery, kind: Kind, setting: Setting, effort: Effort, cores: int) -> tuple[Timed, ...]:
+def times(loaded: LoadedQuery, kind: QueryKind, setting: Setting, effort: Effort, cores: int) -> tuple[Timed, ...]:
     """The times of micro-batches with few and with many rows."""
     found = []
     for rows in effort.rows:
@@ -174,7 +174,7 @@ def rows_in_windows(loaded: LoadedQuery) -> tuple[int, float]:
     return rows, float(description["memory_bytes"] / max(rows, 1))
 
 
-def costs_of(kind: Kind, measured: Sequence[Measured], task: float) -> Costs:
+def costs_of(kind: QueryKind, measured: Sequence[MeasuredSetting], task: float) -> Costs:
     """The costs that explain settings best; bytes are those of the setting with the most rows."""
     own = ROW_BYTES if kind.condition is not None else 0  # other queries do not send the rows themselves
     tasks = min(found.tasks for found in measured)
@@ -185,7 +185,7 @@ def costs_of(kind: Kind, measured: Sequence[Measured], task: float) -> Costs:
 
 
 def setting_results(
-    kind: Kind, found: Measured, effort: Effort, *, scenario: str | None = None, place: str = ""
+    kind: QueryKind, found: MeasuredSetting, effort: Effort, *, scenario: str | None = None, place: str = ""
 ) -> list[Result]:
     """The rate of a setting, and latency and lag at a share of it."""
     scenario, name = scenario or kind.name, label(kind, found.setting) + place
@@ -207,10 +207,10 @@ def about(run: PacedRun) -> str:
     return f"{run.rate:,.0f} rows/s in micro-batches of {run.batch_seconds:.2f} s"
 
 
-def label(kind: Kind, setting: Setting) -> str:
+def label(kind: QueryKind, setting: Setting) -> str:
     """The name of a setting in results.
 
-    >>> join = Kind("join", ("stream", "streams"), None)
+    >>> join = QueryKind("join", ("stream", "streams"), None)
     >>> label(join, Setting(3)), label(join, Setting(3, window=60)), label(join, Setting(3, is_chain=True, cells=8))
     ('3 streams', '3 streams, window of 60 s', '3 streams in a chain, 8 cells')
     """

@@ -44,7 +44,7 @@ Groups = dict[tuple[int, int], int]  # from the end of a round in microseconds a
 
 
 @dataclass(frozen=True)
-class Turn:
+class ContenderRun:
     """One run of a contender: the time when each round's results were there, and the results."""
 
     delivered: dict[int, float]  # by the end of the round in microseconds: seconds after that end
@@ -85,7 +85,7 @@ def measure(
     ]
 
 
-def take_turn(spark: SparkSession, start: Start, seconds: float) -> Turn:
+def take_turn(spark: SparkSession, start: Start, seconds: float) -> ContenderRun:
     """Run a contender while files come."""
     with tempfile.TemporaryDirectory(prefix="thalweg-bench-", ignore_cleanup_errors=True) as folder:
         Path(folder, "stream").mkdir()
@@ -161,9 +161,9 @@ def batch_name(number: int) -> str:
     return f"batch-{number:09d}"
 
 
-def read_results(folder: str, written: dict[int, float]) -> Turn:
+def read_results(folder: str, written: dict[int, float]) -> ContenderRun:
     """The results of all micro-batches."""
-    turn = Turn({}, {})
+    turn = ContenderRun({}, {})
     for number, at in written.items():
         for path in Path(folder).glob(f"{batch_name(number)}*"):
             table = parquet.read_table(path, columns=["round_end", "dest", "n"])

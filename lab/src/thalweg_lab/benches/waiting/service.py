@@ -37,7 +37,7 @@ class Behaviour:
     outage: tuple[float, float] | None = None  # from and until, in seconds after the first call: all calls fail at once
 
 
-class Service:
+class Services:
     """All services, by name."""
 
     def __init__(self) -> None:
@@ -166,7 +166,7 @@ async def _main() -> None:
         loop.call_soon_threadsafe(done.set)
 
     threading.Thread(target=wait_for_end, daemon=True).start()
-    server = await asyncio.start_server(Service().serve, "127.0.0.1", 0, backlog=1024)
+    server = await asyncio.start_server(Services().serve, "127.0.0.1", 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201 - for the process that started it
     await done.wait()
 

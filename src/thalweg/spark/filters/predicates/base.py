@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Never
 
 from thalweg.sealed import short_digest
-from thalweg.spark.filters.catalyst import Facts, facts_of
+from thalweg.spark.analysis.catalyst import Facts, facts_of
 from thalweg.spark.filters.conditions import SparkCondition, condition_of, opaque_truth
 from thalweg.spark.filters.forms import ConditionForm, Form, LookupJoin, PythonForm, code_form
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from thalweg.keywords import checks_keywords
-from thalweg.spark.filters.catalyst import Facts
+from thalweg.spark.analysis.catalyst import Facts
 from thalweg.spark.filters.conditions import SparkCondition
-from thalweg.spark.filters.operators import expression
 from thalweg.spark.filters.predicates.base import OPTIONS, Analysis, Predicate, checked_options, is_column
 from thalweg.spark.jvm import java_class
+from thalweg.spark.operators import expression
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

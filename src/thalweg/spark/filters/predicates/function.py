@@ -186,8 +186,8 @@ def predicate(
         The column or columns that the function takes, in order; ``"user.country"`` is a nested field. By default, the
         names of its parameters.
     takes
-        ``"arrow"``: Arrow arrays in, one boolean a row out. ``"numpy"`` and ``"pandas"``: the same with NumPy arrays or
-        pandas Series. ``"rows"``: the values of one row in, as a Python UDF of Spark gets them, one boolean out.
+        ``"arrow"``: Arrow arrays in, a boolean for each row out. ``"numpy"`` and ``"pandas"``: the same with NumPy
+        arrays or pandas Series. ``"rows"``: the values of a row in, as a Python UDF of Spark gets them, a boolean out.
         ``"async"``: the same by a coroutine function, ``async def``, which waits for a service. By default, as the
         function says, or its annotations, else Arrow. NULL, as None or a missing value, means not kept.
     name

@@ -13,8 +13,7 @@ import sqlglot
 from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
-from thalweg.spark.filters.conditions import quoted
-from thalweg.spark.filters.connect import calls_udf
+from thalweg.spark.analysis.connect import calls_udf
 from thalweg.spark.filters.predicates.base import Predicate
 from thalweg.spark.filters.predicates.compound import not_
 from thalweg.spark.filters.split.taken_over import (
@@ -29,6 +28,7 @@ from thalweg.spark.filters.split.taken_over import (
 )
 from thalweg.spark.filters.split.text import MOST_TEXTS
 from thalweg.spark.filters.worker.udfs import Comparison, Convention
+from thalweg.spark.identifiers import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

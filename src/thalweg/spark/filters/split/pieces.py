@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from thalweg.spark.filters.catalyst import AnalysedCondition
-from thalweg.spark.filters.operators import expression, negation
+from thalweg.spark.analysis.catalyst import AnalysedCondition
 from thalweg.spark.filters.split.logic import Connective
 from thalweg.spark.filters.split.names import client_sql, sql_name
 from thalweg.spark.filters.split.text import take_text_apart
 from thalweg.spark.jvm import active_jvm, java_class
+from thalweg.spark.operators import expression, negation
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from thalweg.ordering.precedence import MAX_FILTERS
-from thalweg.spark.filters.catalyst import CatalystAnalysis, Facts, analyse, facts_of
-from thalweg.spark.filters.frames import is_streaming
+from thalweg.spark.analysis.catalyst import CatalystAnalysis, Facts, analyse, facts_of
 from thalweg.spark.filters.predicates.base import Predicate
 from thalweg.spark.filters.predicates.compound import any_of, conjunction_of, conjuncts, not_
 from thalweg.spark.filters.predicates.expression import ExpressionPredicate
@@ -24,6 +23,7 @@ from thalweg.spark.filters.split.logic import Group, Part, logic_of
 from thalweg.spark.filters.split.pieces import NoColumnError, Piece, take_apart
 from thalweg.spark.filters.split.taken_over import StaysInSparkError
 from thalweg.spark.filters.split.udfs import udf_predicate
+from thalweg.spark.frames import is_streaming
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -81,14 +81,14 @@ class _SplitExpressions:
 def _split_once(
     frame: DataFrame, expressions: Sequence[ExpressionPredicate], pieces: Mapping[int, Piece], awaited: Collection[str]
 ) -> _SplitExpressions:
-    """The parts of expressions, remembered with their analysis if there is one."""
-    stay = [each.whole or each.name in awaited for each in expressions]
+    """The parts of expressions, remembered with their analysis if they have an analysis."""
+    stay_whole = [each.whole or each.name in awaited for each in expressions]
 
     def found() -> _SplitExpressions:
         logics = {
             id(each): logic_of(pieces[id(each)], take_apart)
-            for each, stays in zip(expressions, stay, strict=True)
-            if not stays
+            for each, is_whole in zip(expressions, stay_whole, strict=True)
+            if not is_whole
         }
         whole = [piece for number, piece in pieces.items() if number not in logics]
         facts = _facts(frame, [*(part.condition for logic in logics.values() for part in logic.parts), *whole])
@@ -104,7 +104,7 @@ def _split_once(
         return found()
     # A Column is told by its analysis: its own text has another number in every call.
     texts = [each.condition if isinstance(each.condition, str) else None for each in expressions]
-    return analysis.answers.once(("split", *texts, *stay), found)
+    return analysis.answers.once(("split", *texts, *stay_whole), found)
 
 
 def _analysis_of(pieces: Mapping[int, Piece]) -> CatalystAnalysis | None:

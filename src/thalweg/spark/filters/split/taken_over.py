@@ -16,7 +16,7 @@ from thalweg.spark.filters.worker.udfs import Comparison, Convention, UdfCall
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
-# The types of values that a UDF may return, from narrow to wide where Spark compares one as another.
+# The types of values that a UDF may return, from narrow to wide where Spark compares values in the wider type.
 NUMBERS = {
     "byte": pa.int8(),
     "short": pa.int16(),

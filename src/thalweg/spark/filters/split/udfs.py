@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from thalweg.sealed import short_digest
-from thalweg.spark.filters.catalyst import AnalysedCondition, CatalystAnalysis
-from thalweg.spark.filters.conditions import quoted
-from thalweg.spark.filters.harmless import Node
-from thalweg.spark.filters.harmless.values import Unproven
+from thalweg.spark.analysis.catalyst import AnalysedCondition, CatalystAnalysis
+from thalweg.spark.analysis.harmless import Node
+from thalweg.spark.analysis.harmless.values import Unproven
+from thalweg.spark.analysis.trees import numbers_in, runs_python
 from thalweg.spark.filters.predicates.base import Predicate
 from thalweg.spark.filters.predicates.compound import not_
 from thalweg.spark.filters.split.taken_over import (
@@ -30,8 +30,8 @@ from thalweg.spark.filters.split.taken_over import (
     FoundUdf,
     StaysInSparkError,
 )
-from thalweg.spark.filters.trees import numbers_in, runs_python
 from thalweg.spark.filters.worker.udfs import Comparison, Convention
+from thalweg.spark.identifiers import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -197,10 +197,10 @@ class FilterPass:
         for columns in batches:
             waiting.append(columns)
             if len(waiting) == MOST_GATHERED or not self._is_cheap(columns):
-                yield _as_one(waiting)
+                yield _as_one_batch(waiting)
                 waiting = []
         if waiting:
-            yield _as_one(waiting)
+            yield _as_one_batch(waiting)
 
     def _is_cheap(self, columns: Columns) -> bool:
         """Whether the filters are expected to take next to no time for a batch, and Arrow to copy it as fast."""
@@ -215,7 +215,7 @@ class FilterPass:
         For a three-valued answer the rows that are NULL stay as well: another predicate may be false.
         """
 
-        def stays(view: View, verdict: Verdict) -> Booleans:
+        def remaining(view: View, verdict: Verdict) -> Booleans:
             kept = verdict.true
             if verdict.null is not None and self.spec.answer is Answer.TRUTH:
                 self._nulls[view.positions[verdict.null]] = True
@@ -228,8 +228,8 @@ class FilterPass:
             return kept | verdict.failed
 
         if isinstance(judge, Waits):
-            return WaitingStage(judge, stays)
-        return lambda view: stays(view, judge.judge(view))
+            return WaitingStage(judge, remaining)
+        return lambda view: remaining(view, judge.judge(view))
 
     def _answers(
         self, columns: Columns, kept: Booleans, failures: Mapping[int, Failure], quarantine: Quarantine | None
@@ -323,7 +323,7 @@ def routing_of(pipeline: RoutedPipeline) -> dict[str, Any]:
     }
 
 
-def _as_one(batches: Sequence[Columns]) -> tuple[Columns, list[int]]:
+def _as_one_batch(batches: Sequence[Columns]) -> tuple[Columns, list[int]]:
     sizes = [len(columns[0]) for columns in batches]
     if len(batches) == 1:
         return batches[0], sizes

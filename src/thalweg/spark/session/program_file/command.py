@@ -11,13 +11,13 @@ from thalweg.spark.session.program_file.program_text import Problem, ProgramFile
 from thalweg.spark.session.program_file.read import read_program_file
 from thalweg.spark.session.program_file.running import end_on_signal, run_session
 from thalweg.spark.session.program_file.session_of_file import session_of_file
-from thalweg.spark.start import local_session
+from thalweg.spark.start import spark_session
 
 
 def run_file(path: Path, console: Console, *, only_check: bool = False, is_dry_run: bool = False) -> bool:
     """Check, explain or run a program file; returns whether all queries went well, or raises a `ProgramFileError`."""
     file = read_program_file(path)
-    spark = local_session(file.spark.app_name, master=file.spark.master, **file.spark.conf)
+    spark = spark_session(file.spark.app_name, master=file.spark.master, **file.spark.conf)
     with end_on_signal() as end_asked:
         session = session_of_file(spark, file)
         if end_asked.is_set():

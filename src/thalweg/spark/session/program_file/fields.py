@@ -1,4 +1,4 @@
-"""Checks the fields of a table in a program file: unknown ones, missing ones, and values of the wrong type."""
+"""Checks the fields of a table in a program file: unknown fields, missing fields, and values of the wrong type."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHORT.maxlevel, SHORT.maxstring, SHORT.maxother = 3, 80, 80
 
 
 @dataclass(frozen=True)
-class Kind:
+class ValueKind:
     """A type of values: what people call it, and how to tell."""
 
     noun: str
@@ -30,7 +30,7 @@ class Field:
     """A field that a table may have, with an example of what to write."""
 
     name: str
-    kind: Kind
+    kind: ValueKind
     example: Json
     is_required: bool = False
 
@@ -55,15 +55,17 @@ def _is_table_of_options(value: object) -> bool:
     return _is_table(value) and all(isinstance(inner, str | int | float) for inner in value.values())  # type: ignore[attr-defined]
 
 
-TEXT = Kind("a text", _is_text)
-NUMBER = Kind("a number", _is_number)
-WHOLE_NUMBER = Kind("a whole number", lambda value: _is_number(value) and isinstance(value, int))
-TRUE = Kind("true", lambda value: value is True)
-TEXTS = Kind("a list of texts", lambda value: isinstance(value, list) and bool(value) and all(map(_is_text, value)))
-TABLE = Kind("a table", _is_table)
-TABLE_OF_TEXTS = Kind("a table of texts", _is_table_of_texts)
-OPTIONS = Kind("a table of texts, numbers and truth values", _is_table_of_options)
-TEXT_OR_TABLE = Kind("a text or a table", lambda value: _is_text(value) or _is_table(value))
+TEXT = ValueKind("a text", _is_text)
+NUMBER = ValueKind("a number", _is_number)
+WHOLE_NUMBER = ValueKind("a whole number", lambda value: _is_number(value) and isinstance(value, int))
+TRUE = ValueKind("true", lambda value: value is True)
+TEXTS = ValueKind(
+    "a list of texts", lambda value: isinstance(value, list) and bool(value) and all(map(_is_text, value))
+)
+TABLE = ValueKind("a table", _is_table)
+TABLE_OF_TEXTS = ValueKind("a table of texts", _is_table_of_texts)
+OPTIONS = ValueKind("a table of texts, numbers and truth values", _is_table_of_options)
+TEXT_OR_TABLE = ValueKind("a text or a table", lambda value: _is_text(value) or _is_table(value))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from thalweg.spark.session.logs import BatchRecord, Service
+from thalweg.spark.session.logs import BatchRecord, ServedRounds
 
 SHOWN_QUERIES = 10  # of those with rounds that ended; the others are summed up
 
@@ -17,7 +17,7 @@ def batch_lines(record: BatchRecord, names: Mapping[str, str]) -> Iterator[str]:
     The queries with most results come first. All rounds of a query that ended are one line, with the end of the last.
 
     >>> record = BatchRecord(
-    ...     3, 12_000, {"count": 0.2, "compute": 1.0}, {"t": Service(2, 40)}, ends={"t": 1_700_000_000_500_000}
+    ...     3, 12_000, {"count": 0.2, "compute": 1.0}, {"t": ServedRounds(2, 40)}, ends={"t": 1_700_000_000_500_000}
     ... )
     >>> print(*batch_lines(record, {"t": "web"}), sep="\n")
     micro-batch 3: 12,000 rows in 1.2 s
@@ -33,11 +33,11 @@ def batch_lines(record: BatchRecord, names: Mapping[str, str]) -> Iterator[str]:
         yield f"  {names.get(token, token)}: {_counts(record.served[token])}{end}"
     others = [record.served[token] for token in by_results[len(shown) :]]
     if others:
-        counts = _counts(Service(sum(each.rounds for each in others), sum(each.rows for each in others)))
+        counts = _counts(ServedRounds(sum(each.rounds for each in others), sum(each.rows for each in others)))
         yield f"  {len(others):,} more queries: {counts}"
 
 
-def _counts(service: Service) -> str:
+def _counts(service: ServedRounds) -> str:
     return f"{_several(service.rounds, 'round')}, {_several(service.rows, 'result')}"
 
 

@@ -143,7 +143,7 @@ class _Reader:
         for name, query in queries.items():
             path = query.to.path
             if path is not None and query.to.format in FILE_FORMATS and first.setdefault(path, name) != name:
-                message = f"{field_name(('queries', first[path]))} writes to this folder already: write another one"
+                message = f"{field_name(('queries', first[path]))} writes to this folder already: write another folder"
                 self.checker.note(("queries", name, "to", "path"), message)
 
     def memory(self, memory: str) -> int | None:

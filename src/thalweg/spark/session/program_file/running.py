@@ -102,7 +102,7 @@ def _finish_batch(session: Session, running: StreamingQuery) -> None:
 
 @contextmanager
 def end_on_signal() -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C, or signal TERM, sets: the session is to end. The second one ends it at once.
+    """An event that the first Ctrl-C, or signal TERM, sets: the session is to end. The second signal ends it at once.
 
     Spark's own handler would cancel the running jobs, and break off a call of the JVM.
     """

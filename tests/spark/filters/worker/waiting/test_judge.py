@@ -118,8 +118,8 @@ def test_a_call_for_a_batch_fails_for_all_its_rows_and_has_to_answer_for_each() 
     verdict = judge_of(answers_once, batch=2).judge(View([pa.array([1, 2, 9, 3])]))
     assert not verdict.true.any()
     assert {place: without_line(reason) for place, reason in (verdict.reasons or {}).items()} == {
-        0: "TypeError: with batch= return a list of 2 booleans, one for each row, not [True]",
-        1: "TypeError: with batch= return a list of 2 booleans, one for each row, not [True]",
+        0: "TypeError: with batch= return a list of 2 booleans, a boolean for each row, not [True]",
+        1: "TypeError: with batch= return a list of 2 booleans, a boolean for each row, not [True]",
         2: "ConnectionError: busy",
         3: "ConnectionError: busy",
     }

@@ -36,7 +36,7 @@ class Promise:
 
 
 def learn(scores: Floats, truths: Booleans, promise: Promise, doubt: float) -> Thresholds:
-    """The thresholds that spare most rows; `doubt` is the chance that one of them does not hold what is promised.
+    """The thresholds that spare most rows; `doubt` is the chance that a threshold does not hold what is promised.
 
     >>> scores = np.linspace(0, 1, 2000)
     >>> found = learn(scores, scores > 0.5, Promise(precision=0.9, recall=0.9, confidence=0.95), doubt=0.05)

@@ -55,7 +55,7 @@ class Waits(Judge, Protocol):
 
 
 class WaitingJudge(FunctionJudge):
-    """A coroutine function of the values of a row, or of lists of values, one for each column.
+    """A coroutine function of the values of a row, or of lists of values, a list for each column.
 
     Equal rows are asked for once, at least within an Arrow batch.
     """
@@ -137,11 +137,13 @@ class WaitingJudge(FunctionJudge):
         return [Answered(value, answered.reason, seconds, cost) for value in values]
 
     async def _function_of_lists(self, *columns: list[Any]) -> Any:  # noqa: ANN401 - as the function answers
-        """The answers for a batch of rows, one for each."""
+        """The answers for a batch of rows, an answer for each row."""
         answer = await self._function(*columns)
         keep, cost = answer if isinstance(answer, Judged) else (answer, None)
         if not isinstance(keep, Sequence | np.ndarray) or len(keep) != len(columns[0]):
-            raise TypeError(f"with batch= return a list of {len(columns[0])} booleans, one for each row, not {keep!r}")
+            raise TypeError(
+                f"with batch= return a list of {len(columns[0])} booleans, a boolean for each row, not {keep!r}"
+            )
         return list(keep) if cost is None else Judged(list(keep), cost)
 
     def _waited(self, found: Sequence[Answered], asked: Sequence[Answered]) -> Waited:

@@ -15,9 +15,9 @@ from thalweg.spark.filters.worker.waiting.judge import Waited, Waits
 class WaitingStage:
     """Begins to ask for rows, and finishes when the answers are there."""
 
-    def __init__(self, judge: Waits, stays: Callable[[View, Verdict], Booleans]) -> None:
+    def __init__(self, judge: Waits, remaining: Callable[[View, Verdict], Booleans]) -> None:
         self._judge = judge
-        self._stays = stays  # which rows stay by a verdict
+        self._remaining = remaining  # which rows go on, by a verdict
 
     @property
     def concurrency(self) -> int:
@@ -29,5 +29,5 @@ class WaitingStage:
         return self._judge.begin(rows)
 
     def finish(self, rows: View, answers: Waited) -> WaitedFor:
-        """Which rows stay."""
-        return WaitedFor(self._stays(rows, answers.verdict), answers.seconds, answers.cost)
+        """Which rows go on."""
+        return WaitedFor(self._remaining(rows, answers.verdict), answers.seconds, answers.cost)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from thalweg.spark.filters.harmless.prover import Prover
+    from thalweg.spark.analysis.harmless.prover import Prover
 
 # Spark's data types are taken as JSON writes them: a name, or a dictionary for arrays, maps and structs.
 INTEGERS = {"byte": 8, "short": 16, "integer": 32, "long": 64}  # and their bits

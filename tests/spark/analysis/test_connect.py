@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from thalweg.spark.filters.connect import is_simple_test
+from thalweg.spark.analysis.connect import is_simple_test
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

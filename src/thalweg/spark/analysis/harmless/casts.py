@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from thalweg.spark.filters.harmless.values import (
+from thalweg.spark.analysis.harmless.values import (
     DECIMAL,
     EXACT_IN_DOUBLE,
     FLOATS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thalweg.spark.filters.harmless.values import (
+from thalweg.spark.analysis.harmless.values import (
     BOOLEAN,
     INTEGERS,
     Call,

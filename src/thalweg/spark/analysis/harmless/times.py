@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from thalweg.spark.filters.harmless.casts import cast
-from thalweg.spark.filters.harmless.values import (
+from thalweg.spark.analysis.harmless.casts import cast
+from thalweg.spark.analysis.harmless.values import (
     INTEGERS,
     LIFETIME,
     MARGIN,
@@ -17,7 +17,7 @@ from thalweg.spark.filters.harmless.values import (
     is_in_common_era,
     require,
 )
-from thalweg.spark.filters.patterns import is_plain_time_format
+from thalweg.spark.analysis.patterns import is_plain_time_format
 
 DATE_PARTS = {
     "DayOfMonth": (1, 31),

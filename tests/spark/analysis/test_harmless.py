@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thalweg.spark.filters.catalyst import facts_of
+from thalweg.spark.analysis.catalyst import facts_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from thalweg.spark.filters.harmless.arithmetic import (
+from thalweg.spark.analysis.harmless.arithmetic import (
     adds,
     divides,
     divides_whole,
@@ -20,8 +20,8 @@ from thalweg.spark.filters.harmless.arithmetic import (
     negates,
     rounds,
 )
-from thalweg.spark.filters.harmless.casts import casts
-from thalweg.spark.filters.harmless.collections import (
+from thalweg.spark.analysis.harmless.casts import casts
+from thalweg.spark.analysis.harmless.collections import (
     array_element,
     collection_size,
     contains,
@@ -29,7 +29,7 @@ from thalweg.spark.filters.harmless.collections import (
     struct_field,
     tests_elements,
 )
-from thalweg.spark.filters.harmless.logic import (
+from thalweg.spark.analysis.harmless.logic import (
     any_of_its_type,
     branches,
     compares,
@@ -39,8 +39,8 @@ from thalweg.spark.filters.harmless.logic import (
     tests_nan,
     tests_null,
 )
-from thalweg.spark.filters.harmless.texts import hashes, makes_text, matches_like, matches_regex, searches, text_length
-from thalweg.spark.filters.harmless.times import (
+from thalweg.spark.analysis.harmless.texts import hashes, makes_text, matches_like, matches_regex, searches, text_length
+from thalweg.spark.analysis.harmless.times import (
     DATE_PARTS,
     MOVES,
     TIME_PARTS,
@@ -54,7 +54,7 @@ from thalweg.spark.filters.harmless.times import (
     shifts_time,
     time_part,
 )
-from thalweg.spark.filters.harmless.values import Call, Node, Rule, Unproven, Value, any_of_type, literal, require
+from thalweg.spark.analysis.harmless.values import Call, Node, Rule, Unproven, Value, any_of_type, literal, require
 
 # Classes that stand for their first child: replacements that Spark's analysis has put in already, and definitions.
 # fmt: off

@@ -15,7 +15,7 @@ import sqlglot
 from pyspark.errors import AnalysisException
 from sqlglot import expressions as exp
 
-from thalweg.spark.filters.operators import all_of
+from thalweg.spark.operators import all_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -63,7 +63,7 @@ def calls_udf(expression: Any) -> bool:  # noqa: ANN401 - an expression of the c
 
 
 def types_of_conditions(frame: DataFrame, conditions: Sequence[Column]) -> list[str | None]:
-    """The type of each condition; None for one that reads a column which the DataFrame no longer has.
+    """The type of each condition; None for a condition that reads a column which the DataFrame no longer has.
 
     Spark looks for such a column below the filter, and nowhere else. It refuses conditions that it cannot analyse.
     """

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import thalweg as tw
-from thalweg.spark.filters import repeated_conditions
-from thalweg.spark.filters.catalyst import analyse
+from thalweg.spark.analysis import repeated_conditions
+from thalweg.spark.analysis.catalyst import analyse
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -10,12 +10,9 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from thalweg.spark.error_log import errors_not_logged
-from thalweg.spark.filters.frames import Answers, once_a_frame
-from thalweg.spark.filters.harmless import Node, Prover
-from thalweg.spark.filters.operators import all_of
-from thalweg.spark.filters.repeated_conditions import RESULT_ID, analysed_once
-from thalweg.spark.filters.trees import (
+from thalweg.spark.analysis.harmless import Node, Prover
+from thalweg.spark.analysis.repeated_conditions import RESULT_ID, analysed_once
+from thalweg.spark.analysis.trees import (
     columns_in,
     is_cheap,
     is_source_test,
@@ -24,7 +21,10 @@ from thalweg.spark.filters.trees import (
     runs_python,
     tree_of,
 )
+from thalweg.spark.error_log import errors_not_logged
+from thalweg.spark.frames import Answers, once_a_frame
 from thalweg.spark.jvm import CATALYST, java_class, java_method
+from thalweg.spark.operators import all_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -129,7 +129,7 @@ class AnalysedCondition:
 
     @property
     def column(self) -> Column | None:
-        """A Column of the condition, which knows its columns by identity; None where Spark does not give one."""
+        """A Column of the condition, which knows its columns by identity; None where Spark gives no Column."""
         return self.analysis.answers.once(
             ("column", self.tree.number), lambda: self.analysis.catalyst.column(self.tree)
         )
@@ -157,19 +157,19 @@ def facts_of(frame: DataFrame, conditions: Sequence[Column]) -> list[Facts]:
     """The facts about conditions on a DataFrame. Spark refuses conditions that it cannot analyse."""
     if not conditions or hasattr(frame, "_jdf"):
         return [condition.facts for condition in analyse(frame, conditions)]
-    from thalweg.spark.filters.connect import is_simple_test, may_be_random, types_of_conditions
+    from thalweg.spark.analysis.connect import is_simple_test, may_be_random, types_of_conditions
 
     found = []
     for condition, type_name in zip(conditions, types_of_conditions(frame, conditions), strict=True):
         is_own = type_name is not None
-        simple, stays = is_own and is_simple_test(frame, condition), not may_be_random(condition)
+        simple, deterministic = is_own and is_simple_test(frame, condition), not may_be_random(condition)
         tests_null = any(test in str(condition).lower() for test in ("null", "<=>"))
         is_truth = type_name in ("boolean", None)
         found.append(
             Facts(
                 simple,
                 simple,
-                stays,
+                deterministic,
                 columns=None,
                 tests_null=tests_null,
                 is_truth=is_truth,
@@ -198,7 +198,7 @@ def analyse(frame: DataFrame, conditions: Sequence[Column]) -> list[AnalysedCond
 
 
 def _remembered(frame: DataFrame, root: Any) -> CatalystAnalysis:  # noqa: ANN401 - an expression of the JVM
-    """The analysis of the same conditions on the same columns with the same settings, if there was one; or a new one.
+    """The analysis of the same conditions on the same columns with the same settings, or a new analysis.
 
     Conditions are the same if Catalyst says so, which compares the functions of UDFs too, and has written the same
     text of both, which tells their order.

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Collection, Iterator
 
-from thalweg.spark.filters.harmless import CLOCKS, Node
+from thalweg.spark.analysis.harmless import CLOCKS, Node
 
 # Catalyst's expressions that take nanoseconds, as do casts between numbers; constants Spark evaluates beforehand.
 # fmt: off

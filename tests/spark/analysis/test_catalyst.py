@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from thalweg.spark.filters.catalyst import Catalyst, facts_of
-from thalweg.spark.filters.harmless import Node
+from thalweg.spark.analysis.catalyst import Catalyst, facts_of
+from thalweg.spark.analysis.harmless import Node
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -18,14 +18,14 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from thalweg.spark.filters.frames import once_a_frame
-from thalweg.spark.filters.trees import nodes_in
+from thalweg.spark.analysis.trees import nodes_in
+from thalweg.spark.frames import once_a_frame
 from thalweg.spark.jvm import CATALYST, java_class, java_value
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from thalweg.spark.filters.catalyst import CatalystAnalysis
+    from thalweg.spark.analysis.catalyst import CatalystAnalysis
 
 RESULT_ID = re.compile(r"(?<=\))#\d+L?")  # of a call of a Python UDF: another in every call
 MOST_CONDITIONS = 50  # that are remembered of a DataFrame
@@ -58,14 +58,14 @@ def analysed_once(frame: DataFrame, condition: Column, analyse: Callable[[], Cat
     except (Py4JError, PySparkException, TypeError):  # a version of Spark with other objects
         return analyse()
     analysis = analyse()
-    known[key] = _Condition(written, state.functions, analysis)
+    known[key] = _RememberedAnalysis(written, state.functions, analysis)
     for outdated in _outdated(known, state.number):
         known.pop(outdated, None)
     return analysis
 
 
 @dataclass(frozen=True, eq=False)
-class _Condition:
+class _RememberedAnalysis:
     """A condition that was analysed."""
 
     written: Any  # before its analysis: an expression of the JVM
@@ -79,12 +79,12 @@ class _Condition:
 
 
 @once_a_frame
-def _conditions_on(_frame: DataFrame) -> dict[tuple[str, int], _Condition]:
+def _conditions_on(_frame: DataFrame) -> dict[tuple[str, int], _RememberedAnalysis]:
     """Conditions that were analysed on a DataFrame, by their text and the number of the session's state."""
     return {}
 
 
-def _outdated(known: dict[tuple[str, int], _Condition], number: int) -> list[tuple[str, int]]:
+def _outdated(known: dict[tuple[str, int], _RememberedAnalysis], number: int) -> list[tuple[str, int]]:
     """The conditions of other states of the session, and the oldest of too many."""
     keys = list(known)
     return [key for place, key in enumerate(keys) if key[1] != number or place < len(keys) - MOST_CONDITIONS]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from thalweg.spark.filters.harmless.values import BOOLEAN, TEXT, Call, Value, any_of_type, is_comparable, require
-from thalweg.spark.filters.patterns import is_valid_like, is_valid_regex
+from thalweg.spark.analysis.harmless.values import BOOLEAN, TEXT, Call, Value, any_of_type, is_comparable, require
+from thalweg.spark.analysis.patterns import is_valid_like, is_valid_regex
 
 
 def makes_text(call: Call) -> Value:
