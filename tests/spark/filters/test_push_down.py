@@ -191,6 +191,7 @@ def test_no_evidence_keeps_conditions_from_the_source(table: DataFrame, tmp_path
             assert (last.place, len(last.predicates)) == (Place.SPARK, len(FOR_SPARK))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", OTHERS)
 def test_measured_times_keep_no_condition_from_the_source(table: DataFrame, kind: str) -> None:
     conditions = [*FOR_SOURCE, *FOR_SPARK]
