@@ -88,9 +88,7 @@ def _names_in_leaf(leaf: Any) -> list[str]:  # noqa: ANN401 - as above
                 return [column.name() for column in _listed(leaf.partitionCols())]
             case "StreamingRelation":
                 return _listed(leaf.dataSource().sourceInfo().partitionColumns())
-            case (
-                "DataSourceV2Relation"
-            ):  # such as a table of Iceberg, which may be partitioned by a function of a column
+            case "DataSourceV2Relation":  # a table of Iceberg may be partitioned by a function of a column
                 transforms = [transform.references() for transform in leaf.table().partitioning()]
                 return [reference.fieldNames()[0] for references in transforms for reference in references]
     except (Py4JError, TypeError):  # a source that knows no partitions
