@@ -110,7 +110,7 @@ def test_arguments_that_are_refused_say_what_to_write(rocks: SparkSession, tmp_p
         joined_with(rocks, tmp_path, tw.table(frame))
     with pytest.raises(ValueError, match=r"T may have changed since.*joined\.join\(table, \.\.\., 'left'\)"):
         joined_with(rocks, tmp_path, tw.table(frame), state=tmp_path, how="left")
-    with pytest.raises(TypeError, match="takes a static DataFrame, or a function that gives one, not list"):
+    with pytest.raises(TypeError, match="takes a static DataFrame, or a function that gives a DataFrame, not list"):
         tw.table([])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"a stream is an input of tw\.join as it is"):
         tw.table(stream(rocks, tmp_path, "A"))

@@ -117,6 +117,7 @@ def test_comparisons_with_constants(spark: SparkSession, frame: DataFrame) -> No
     ]
 
 
+@pytest.mark.thorough
 def test_dates_are_compared(frame: DataFrame) -> None:
     f = spark_functions()
 
@@ -206,6 +207,7 @@ NESTED = [
 ]
 
 
+@pytest.mark.thorough
 def test_nested_columns_are_those_that_spark_hands_to_a_pandas_udf(spark: SparkSession) -> None:
     f = spark_functions()
 

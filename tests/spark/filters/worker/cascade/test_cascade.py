@@ -3,7 +3,9 @@ from __future__ import annotations
 import asyncio
 import math
 import tempfile
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -171,14 +173,23 @@ def small_batches(spark: SparkSession) -> Iterator[None]:
     spark.conf.set(setting, before)
 
 
-def learnt_cascade(turned_from: int) -> tuple[Any, Any]:
-    """A cascade that learns, and its costly function; from some place in each partition on, the score misleads."""
+def learnt_cascade(turned_from: int, folder: Path) -> tuple[Any, Any]:
+    """A cascade that learns, and its costly function; from some place in each partition on, the score misleads.
+
+    At the first row of a partition the function waits until both partitions have begun: so two workers run them.
+    """
+    seconds = 60
 
     def score(id: int) -> float:  # noqa: A002 - the column's name
         hidden = (id * 7919 % 10_007) / 10_007
         return hidden + 0.4 * ((id * 104_729 % 1009) / 1009 - 0.5)
 
     def is_good(id: int) -> bool:  # noqa: A002 - the column's name
+        if id % (ROWS // 2) == 0:
+            (folder / str(id)).touch()
+            deadline = time.monotonic() + seconds
+            while len(list(folder.iterdir())) < 2 and time.monotonic() < deadline:
+                time.sleep(0.01)
         good = (id * 7919 % 10_007) / 10_007 > 0.6
         return good if id % (ROWS // 2) < turned_from else not good
 
@@ -187,8 +198,8 @@ def learnt_cascade(turned_from: int) -> tuple[Any, Any]:
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_two_workers_hold_what_is_promised_and_explain_tells_of_both(spark: SparkSession) -> None:
-    cascade, is_good = learnt_cascade(turned_from=ROWS)
+def test_two_workers_hold_what_is_promised_and_explain_tells_of_both(spark: SparkSession, tmp_path: Path) -> None:
+    cascade, is_good = learnt_cascade(ROWS, tmp_path)
     kept = tw.where(spark.range(0, ROWS, 1, 2), cascade)
     found = {row["id"] for row in kept.collect()}
     good = {number for number in range(ROWS) if is_good(number)}
@@ -207,8 +218,8 @@ def test_two_workers_hold_what_is_promised_and_explain_tells_of_both(spark: Spar
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_explain_tells_that_thresholds_were_learnt_anew_in_a_group_too(spark: SparkSession) -> None:
-    cascade, is_good = learnt_cascade(turned_from=ROWS // 4)
+def test_explain_tells_that_thresholds_were_learnt_anew_in_a_group_too(spark: SparkSession, tmp_path: Path) -> None:
+    cascade, is_good = learnt_cascade(ROWS // 4, tmp_path)
     kept = tw.where(spark.range(0, ROWS, 1, 2), tw.any_of(cascade, "id < 0"))
     found = {row["id"] for row in kept.collect()}
     last = [number for number in range(ROWS) if number % (ROWS // 2) > 10_000]
