@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -117,11 +118,13 @@ def test_a_sample_that_takes_too_long_is_cancelled(numbers: DataFrame, monkeypat
     monkeypatch.setattr(first_rows, "threading", SimpleNamespace(Event=LimitOnceBegun, Thread=threading.Thread))
     condition = (
         f"java_method('java.lang.System', 'setProperty', '{begun}', 'yes') = ''"
-        " OR java_method('java.lang.Thread', 'sleep', 3600000L) <> ''"
+        " OR (id = 0 AND java_method('java.lang.Thread', 'sleep', 60000L) <> '')"
     )
     kept = tw.where(numbers.coalesce(1), *SLOW, condition)
     assert "no sample was used: a sample took longer than" in notes(kept)
-    assert numbers.count() == 4000  # its task was interrupted: the cores are free
+    tracker: Any = numbers.sparkSession.sparkContext._jsc.sc().statusTracker()  # noqa: SLF001 - no public way
+    while any(executor.numRunningTasks() for executor in tracker.getExecutorInfos()):  # the suite's timeout ends this
+        time.sleep(0.01)
 
 
 def test_a_mixed_disjunction_is_tried(numbers: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
