@@ -31,6 +31,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 # others on Spark.
 JOINS = (
     "tests/spark/joins",
+    "tests/spark/session/test_common_joins.py",
+    "tests/spark/session/test_guards.py",
+    "tests/spark/session/test_late.py",
+    "tests/spark/session/test_memory.py",
+    "tests/spark/session/test_rates.py",
+    "tests/spark/session/test_results.py",
     "tests/spark/session/test_standing.py",
     "tests/examples/test_common_traffic.py",
     "tests/examples/test_traffic.py",
