@@ -7,7 +7,7 @@ import pytest
 
 from thalweg.spark.session.program_file.program_text import ProgramFileError
 from thalweg.spark.session.program_file.read import read_program_file
-from thalweg.spark.session.program_file.session_of_file import session_of_file
+from thalweg.spark.session.program_file.session_of_file import selected, session_of_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,3 +74,11 @@ def test_spark_says_nothing_beside_the_problem(
 def test_the_session_has_the_memory_cap_of_its_file(spark: SparkSession, program: Path) -> None:
     program.write_text(f'memory = "64MB"\n{program.read_text()}')
     assert session_of_file(spark, read_program_file(program)).memory == 64 << 20
+
+
+def test_all_fields_of_a_functions_result_are_selected_beside_columns(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([("""{"a": 1, "b": "x"}""", 7)], "value string, id long")
+    fields = "from_json(value, 'a long, b string').*"
+    assert selected(frame, [fields, "id + 1 AS next"]).collect() == [(1, "x", 8)]
+    assert selected(frame, ["*", fields]).columns == ["value", "id", "a", "b"]
+    assert selected(frame, ["named_struct('c', id) AS s"]).selectExpr("s.*").collect() == [(7,)]

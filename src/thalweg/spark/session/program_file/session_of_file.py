@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thalweg.spark.error_log import errors_not_logged
+from thalweg.spark.identifiers import backticked
 from thalweg.spark.session.program_file.fields import Checker
 from thalweg.spark.session.program_file.imports import named_object
 from thalweg.spark.session.program_file.positions import FieldPath
@@ -73,9 +74,27 @@ def _add_stream(session: Session, name: str, stream: StreamSection, text: Progra
     frame = _loaded(session.spark, session.spark.readStream, field, stream, text)
     if stream.select:
         with _blamed(text, (*field, "select")):
-            frame = frame.selectExpr(*stream.select)
+            frame = selected(frame, stream.select)
     with _blamed(text, (*field, "event_time")):
         session.stream(name, frame, event_time=stream.event_time, delay=stream.delay)
+
+
+def selected(frame: DataFrame, expressions: Sequence[str]) -> DataFrame:
+    """The expressions as columns; also all fields of a function's result, `from_json(...).*`, which Spark's text lacks."""
+    from pyspark.sql import functions as f
+
+    texts: list[str] = []
+    structs = {}
+    for number, text in enumerate(map(str.strip, expressions)):
+        function = text.removesuffix(".*")
+        if text == "*":
+            texts += map(backticked, frame.columns)
+        elif function != text and function.endswith(")"):
+            structs[f"thalweg:fields {number}"] = f.expr(function)
+            texts.append(f"{backticked(f'thalweg:fields {number}')}.*")
+        else:
+            texts.append(text)
+    return frame.withColumns(structs).selectExpr(*texts)
 
 
 def _loaded(
