@@ -80,7 +80,7 @@ def _add_stream(session: Session, name: str, stream: StreamSection, text: Progra
 
 
 def selected(frame: DataFrame, expressions: Sequence[str]) -> DataFrame:
-    """The expressions as columns; also all fields of a function's result, `from_json(...).*`, which Spark's text lacks."""
+    """The expressions as columns; also all fields of a function's result, `from_json(...).*`, which Spark lacks."""
     from pyspark.sql import functions as f
 
     texts: list[str] = []
