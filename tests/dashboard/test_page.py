@@ -281,6 +281,7 @@ def test_the_token_is_asked_for_and_leaves_the_address(browser: Browser, folder:
     server.close()
 
 
+@pytest.mark.timeout(1500)
 def test_live_queries_of_all_kinds(page: Page, server: PageServer, folder: Path, tmp_path: Path) -> None:
     """On Spark, in a program of its own: the order changes after the drift, with its reason."""
     name = "<b>first</b> digits"
@@ -291,7 +292,7 @@ def test_live_queries_of_all_kinds(page: Page, server: PageServer, folder: Path,
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=output, stderr=output, env=environment) as program,
     ):
         try:
-            page.set_default_timeout(120_000)
+            page.set_default_timeout(300_000)  # the three queries share two cores, perhaps with other programs
             page.goto(server.url)
             for kind in ("where", "join", "session"):
                 page.locator(".run", has_text=f"{kind}:").first.wait_for()
