@@ -33,6 +33,21 @@ def test_control_and_best() -> None:
     assert found.best(THALWEG, "other") == "other"
 
 
+def test_rounds_are_added_while_times_vary() -> None:
+    def alike() -> Measurement:
+        return Measurement(1, None, 1.0)
+
+    def vary() -> Measurement:
+        times.append(1.0 if len(times) % 2 else 2.0)
+        return Measurement(1, None, times[-1])
+
+    times: list[float] = []
+    found = race("steady", {THALWEG: alike, AGAIN: alike}, 3, lambda _done, _total: None, "", most_rounds=7)
+    assert [len(seconds) for seconds in found.seconds.values()] == [3, 3]
+    found = race("steady", {THALWEG: alike, AGAIN: vary}, 3, lambda _done, _total: None, "", most_rounds=7)
+    assert [len(seconds) for seconds in found.seconds.values()] == [7, 7]
+
+
 def test_every_contender_runs_once_a_round() -> None:
     calls: list[str] = []
 

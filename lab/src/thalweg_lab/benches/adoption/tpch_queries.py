@@ -10,6 +10,7 @@ import time
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 NAME = "tpch-queries"
 SCALE, ROUNDS, TRIES = 0.1, 3, 5  # more tries than rounds: a slow moment of the machine is longer than a query
+MOST_ROUNDS = 15  # where the times of a query vary
 CALLS = 15  # of tw.adapt
 MOST_TIMES = 1.1  # the time of plain Spark that a query may take
 
@@ -40,6 +42,7 @@ def measure(
     scale: float = SCALE,
     rounds: int = ROUNDS,
     tries: int = TRIES,
+    most_rounds: int = MOST_ROUNDS,
 ) -> list[Result]:
     """Each query, from its text to its rows on the driver, against the same in plain Spark."""
     import thalweg as tw
@@ -61,28 +64,30 @@ def measure(
             contenders = {THALWEG: _answer(adapted), PLAIN: _answer(plain), PLAIN_AGAIN: _answer(plain)}
             race(NAME, contenders, 1, lambda _done, _total: None, "")  # untimed: the JVM compiles, files are read
             ticks, note = part_of(tick, place, len(numbers)), f"scale {scale}"
-            races.append(race(NAME, contenders, rounds, ticks, note, label=f"query {number}", tries=tries))
+            run = partial(race, NAME, rounds=rounds, label=f"query {number}", tries=tries, most_rounds=most_rounds)
+            races.append(run(contenders, tick=ticks, note=note))
             adding.append(_added(races[-1], plain))
-            forced += _forced(plain, number, note, rounds=rounds, tries=tries)
+            forced += _forced(plain, note, run)
         drop_views(spark)
-    together = _together(races, (THALWEG, PLAIN, PLAIN_AGAIN), scale)
+    together = _together(races, (THALWEG, PLAIN, PLAIN_AGAIN), rounds, scale)
     return [
         *map(_slower, races),
         *(added for added in adding if added is not None),
         together.slower(PLAIN, MOST_TIMES),
         together.control(PLAIN, PLAIN_AGAIN),
         *(_slower(found, FORCED) for found in forced),
-        *([_together(forced, (FORCED, PLAIN), scale).slower(PLAIN, MOST_TIMES, FORCED)] if forced else []),
+        *([_together(forced, (FORCED, PLAIN), rounds, scale).slower(PLAIN, MOST_TIMES, FORCED)] if forced else []),
     ]
 
 
-def _together(races: Sequence[Race], names: Sequence[str], scale: float) -> Race:
-    """The sums of the times of some queries."""
-    sums = {name: [sum(each) for each in zip(*(found.seconds[name] for found in races), strict=True)] for name in names}
+def _together(races: Sequence[Race], names: Sequence[str], rounds: int, scale: float) -> Race:
+    """The sums of the times of some queries, in the rounds that all of them have."""
+    times = {name: [found.seconds[name][:rounds] for found in races] for name in names}
+    sums = {name: [sum(each) for each in zip(*seconds, strict=True)] for name, seconds in times.items()}
     return Race(NAME, sums, f"scale {scale}, {len(races)} queries", "together")
 
 
-def _forced(make: Callable[[], DataFrame], number: int, note: str, *, rounds: int, tries: int) -> list[Race]:
+def _forced(make: Callable[[], DataFrame], note: str, run: Callable[..., Race]) -> list[Race]:
     """The job of a query whose filters are adaptive against plain Spark's; none if no filter can be.
 
     Both DataFrames are made before, so that a job that is planned anew is all that is measured: a sample takes as long
@@ -103,7 +108,7 @@ def _forced(make: Callable[[], DataFrame], number: int, note: str, *, rounds: in
     }
     race(NAME, contenders, 1, lambda _done, _total: None, "")
     note = f"{note}; the call with its samples {seconds:.2f} s"
-    return [race(NAME, contenders, rounds, lambda _done, _total: None, note, label=f"query {number}", tries=tries)]
+    return [run(contenders, tick=lambda _done, _total: None, note=note)]
 
 
 def _slower(found: Race, contender: str = THALWEG) -> Result:

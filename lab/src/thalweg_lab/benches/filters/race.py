@@ -24,6 +24,7 @@ Make = Callable[["DataFrame"], "DataFrame"]  # from the input to the kept rows
 
 THALWEG, AGAIN = "Thalweg", "Thalweg again"
 CONTROL = (0.95, 1.05)
+EXACT = 0.02  # the standard error of a median ratio at which rounds need not be added
 
 
 def part_of(tick: Tick, number: int, parts: int) -> Tick:
@@ -102,16 +103,20 @@ def race(
     *,
     label: str = "",
     tries: int = 1,
+    most_rounds: int = 0,
 ) -> Race:
     """Let contenders take turns. Raises an error if contenders keep different rows.
 
     A contender may have several tries in a round, of which the fastest counts, so that a slow moment of the machine
-    does not.
+    does not. Up to `most_rounds`, rounds are added until the ratios of times vary so little that their medians are
+    exact: their spread decides, never their values.
     """
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     names, random = list(contenders), np.random.default_rng(0)
     done, answers = 0, dict[tuple[int, int | None], str]()
-    for _ in range(rounds):
+    for number in range(max(rounds, most_rounds)):
+        if number >= rounds and _exact(seconds):
+            break
         spent: dict[str, list[float]] = {name: [] for name in names}
         for name in (contender for _ in range(tries) for contender in random.permutation(names).tolist()):
             rows, checksum, taken = contenders[name]()
@@ -120,11 +125,26 @@ def race(
                 raise AssertionError(f"{scenario}: contenders kept different rows (count, checksum): {answers}")
             spent[name].append(taken)
             done += 1
-            tick(done, rounds * tries * len(names))
+            tick(min(done, rounds * tries * len(names)), rounds * tries * len(names))
         for name in names:
             seconds[name].append(min(spent[name]))
     note = f"{note}; the faster of {tries} tries" if tries > 1 else note
     return Race(scenario, seconds, note, label)
+
+
+def _exact(seconds: Mapping[str, list[float]]) -> bool:
+    """Whether the median ratio of each contender's times to the first one's has a small standard error.
+
+    1.2533 times the standard error of a mean is that of a median; the distance of the quartiles, divided by 1.349, is a
+    standard deviation that few slow runs do not change (both for normal distributions).
+    """
+    first, *others = (np.array(times) for times in seconds.values())
+    for times in others:
+        ratios = times / first
+        low, high = np.percentile(ratios, (25, 75))
+        if 1.2533 * (high - low) / 1.349 / np.sqrt(len(ratios)) > EXACT:
+            return False
+    return True
 
 
 def compete(
