@@ -25,7 +25,7 @@ DAEMON = Path(__file__).parent / "python_daemon" / "preloaded_daemon.py"
 @contextmanager
 def fast_session(name: str, **more: Any) -> Iterator[SparkSession]:  # noqa: ANN401 - what Spark takes as a setting
     """A local session with more settings, which is stopped at the end."""
-    from thalweg.spark.session.checkpoint_files import BY_FILE_SYSTEM, SETTING
+    from thalweg.spark.checkpoint_files import BY_FILE_SYSTEM, SETTING
     from thalweg.spark.start import QUIET, spark_session
 
     java_options = "spark.driver.extraJavaOptions"

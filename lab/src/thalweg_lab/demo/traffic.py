@@ -15,7 +15,7 @@ import pyarrow as pa
 from rich.console import Console
 
 import thalweg as tw
-from thalweg_lab.benches.joins.streams import CHANGELOG, DELAY, PROVIDER, ChainedJoin
+from thalweg_lab.benches.joins.streams import CONFIGURED, DELAY, ChainedJoin, kept_settings
 from thalweg_lab.benches.joins.work import BATCH_SECONDS, SECOND, START, JoinWorkload
 from thalweg_lab.demo.in_turns import PLAIN, THALWEG, Contender, Tables, overall, steps_of, stopped_at_the_end
 from thalweg_lab.demo.ratios import Ratio, require_same
@@ -69,26 +69,21 @@ def play(spark: SparkSession, console: Console, folder: Path, seconds: float, se
 
     schemas = dict.fromkeys(ROUTERS, SCHEMA)
     streams = {each.name: each.frames(spark, schemas) for each in (plain, thalweg)}
-    settings = {name: spark.conf.get(name, None) for name in (PROVIDER, CHANGELOG, WITHOUT_DATA)}
-    spark.conf.set(WITHOUT_DATA, "false")  # for both: old rows leave with the next micro-batch that has rows
     steps = []
     with stopped_at_the_end(plain, thalweg), told_steps(console) as tell:
-        start(plain, ChainedJoin(ROUTERS)(spark, streams[PLAIN], _workload()))
-        tw.configure(spark)  # for tw.join alone: Spark's own joins are faster with the state store of its default
-        joined = tw.join(
-            streams[THALWEG],
-            on=ON,
-            windows=f"{WINDOW_MINUTES} minutes",
-            event_time="ts",
-            delay=DELAY,
-            select=[f"{router}.size" for router in ROUTERS],
-        )
-        start(thalweg, joined)
-        for name, value in settings.items():  # queries that run keep the settings that they started with
-            if value is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, value)
+        with kept_settings(spark, (*CONFIGURED, WITHOUT_DATA)):  # queries that run keep what they started with
+            spark.conf.set(WITHOUT_DATA, "false")  # for both: old rows leave with the next micro-batch that has rows
+            start(plain, ChainedJoin(ROUTERS)(spark, streams[PLAIN], _workload()))
+            tw.configure(spark)  # for tw.join alone: Spark's own joins are faster with the state store of its default
+            joined = tw.join(
+                streams[THALWEG],
+                on=ON,
+                windows=f"{WINDOW_MINUTES} minutes",
+                event_time="ts",
+                delay=DELAY,
+                select=[f"{router}.size" for router in ROUTERS],
+            )
+            start(thalweg, joined)
         for step in steps_of((plain, thalweg), partial(make_reports, seed), seconds):
             steps.append(step)
             tell(step, _orders(tw.explain(joined).to_dict()["joins"][0]))

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from thalweg.charts.draw import HeatMap
 from thalweg.keywords import checks_keywords
 from thalweg.spark import runs
+from thalweg.spark.checkpoint_files import await_sources, renamed_by_file_system
 from thalweg.spark.explain import Explanation, explanation_of
 from thalweg.spark.filters.predicates.function import FunctionPredicate
 from thalweg.spark.joins.late import COUNT, check_late
 from thalweg.spark.joins.text import microseconds
-from thalweg.spark.session.checkpoint_files import await_sources, renamed_by_file_system
 from thalweg.spark.session.engine import SessionEngine
 from thalweg.spark.session.explain import SessionRun, heat_maps
 from thalweg.spark.session.input_sizes import input_sizes

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg_lab.benches.filters.race import Tick
 from thalweg_lab.benches.joins import common_key, two_way
-from thalweg_lab.benches.joins.streams import CHANGELOG, PROVIDER, ROCKS, files, stream_of, thalweg_join
+from thalweg_lab.benches.joins.streams import configured, files, stream_of, thalweg_join
 from thalweg_lab.benches.joins.work import FILL, JoinWorkload
 from thalweg_lab.results import Result, claim
 
@@ -76,9 +76,6 @@ def report(scenario: str, first: MicroBatch, measured: list[MicroBatch]) -> list
 
 def profiled(spark: SparkSession, folder: str, workload: JoinWorkload) -> list[MicroBatch]:
     """Run a join, and tell the times of its micro-batches."""
-    provider = str(spark.conf.get(PROVIDER))
-    spark.conf.set(PROVIDER, ROCKS)
-    spark.conf.set(CHANGELOG, "true")
     stages: dict[int, list[float]] = {}
     total = " + ".join(f"{name}_v" for name in workload.names)
 
@@ -87,16 +84,13 @@ def profiled(spark: SparkSession, folder: str, workload: JoinWorkload) -> list[M
         results.selectExpr("count(*)", f"sum({total})").collect()
         stages[number] = _stage_times(spark, before)
 
-    try:
+    with configured(spark), tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as checkpoint:
         frames = {name: stream_of(spark, f"{folder}/{name}") for name in workload.names}
         joined = thalweg_join(spark, frames, workload)
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as checkpoint:
-            writer = joined.writeStream.foreachBatch(take).option("checkpointLocation", checkpoint)
-            query = writer.trigger(availableNow=True).start()
-            query.awaitTermination()
-            progress = query.recentProgress
-    finally:
-        spark.conf.set(PROVIDER, provider)
+        writer = joined.writeStream.foreachBatch(take).option("checkpointLocation", checkpoint)
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+        progress = query.recentProgress
     return [
         MicroBatch(
             dict(each.durationMs), stages[each.batchId], sum(state.commitTimeMs for state in each.stateOperators)

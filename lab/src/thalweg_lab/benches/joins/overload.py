@@ -11,8 +11,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -22,7 +21,7 @@ from pyarrow import parquet
 
 from thalweg_lab.benches.filters.race import Tick
 from thalweg_lab.benches.joins.cells import CellRun, drive, prepared
-from thalweg_lab.benches.joins.streams import CHANGELOG, PROVIDER, ROCKS, stream_of, thalweg_join
+from thalweg_lab.benches.joins.streams import configured, stream_of, thalweg_join
 from thalweg_lab.benches.joins.work import JoinWorkload, StreamKeys, Tables, later, random_batches
 from thalweg_lab.results import Result, at_least, at_most, exactly
 
@@ -101,7 +100,7 @@ def measure(
         count, checksum = results.selectExpr("count(*)", f"coalesce(sum({total}), 0)").collect()[0]
         answers[number] = count, checksum
 
-    with tempfile.TemporaryDirectory(prefix="thalweg-bench-", ignore_cleanup_errors=True) as folder, _rocks(spark):
+    with tempfile.TemporaryDirectory(prefix="thalweg-bench-", ignore_cleanup_errors=True) as folder, configured(spark):
         feed = FileFeed(folder, rows)
         feed.next()
         frames = {name: stream_of(spark, f"{folder}/{name}") for name in STREAMS}
@@ -187,17 +186,6 @@ def _wait(query: StreamingQuery, ready: Callable[[], bool]) -> None:
         if time.monotonic() > end:
             raise TimeoutError(f"the query does not go on: {query.status}")
         time.sleep(POLL)
-
-
-@contextmanager
-def _rocks(spark: SparkSession) -> Iterator[None]:
-    before = str(spark.conf.get(PROVIDER))
-    spark.conf.set(PROVIDER, ROCKS)
-    spark.conf.set(CHANGELOG, "true")
-    try:
-        yield
-    finally:
-        spark.conf.set(PROVIDER, before)
 
 
 def _peak_bytes(workers: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import parquet
 
+from thalweg.spark.checkpoint_files import SETTING
+from thalweg.spark.joins.plan import CHANGELOG, PROVIDER
 from thalweg_lab.benches.filters.race import AGAIN, THALWEG, Measurement, Tick, part_of, race
 from thalweg_lab.benches.joins.cells import drive, prepared
 from thalweg_lab.benches.joins.work import FILL, JoinWorkload
@@ -21,9 +23,7 @@ from thalweg_lab.results import Result
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"  # as tw.configure sets it
+CONFIGURED = (PROVIDER, CHANGELOG, SETTING)  # the settings that tw.configure may change
 DELAY = "1 second"
 CONTROL_ROUNDS = 5
 WARM_UP = 20  # times as many rows as in the untimed run come in the timed runs
@@ -44,6 +44,30 @@ def files(workload: JoinWorkload) -> Iterator[str]:
                 parquet.write_table(table, path)
                 os.utime(path, (10**9 + number, 10**9 + number))  # Spark reads the oldest first
         yield folder
+
+
+@contextmanager
+def configured(spark: SparkSession) -> Iterator[None]:
+    """The settings that `tw.configure` makes, until the context ends."""
+    import thalweg as tw
+
+    with kept_settings(spark, CONFIGURED):
+        tw.configure(spark)
+        yield
+
+
+@contextmanager
+def kept_settings(spark: SparkSession, names: Sequence[str]) -> Iterator[None]:
+    """Set these settings back when the context ends."""
+    before = {name: spark.conf.get(name, None) for name in names}
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, value)
 
 
 def against_spark(
@@ -96,10 +120,6 @@ def run(
     """Join the streams of a folder; the time is that of the batches after filling, planning and state included."""
     import thalweg as tw
 
-    provider = str(spark.conf.get(PROVIDER))
-    if not isinstance(make, ChainedJoin):  # Spark's own joins are faster with the provider it has by default
-        spark.conf.set(PROVIDER, ROCKS)
-        spark.conf.set(CHANGELOG, "true")
     frames = {name: stream_of(spark, f"{folder}/{name}") for name in workload.names}
     joined = make(spark, frames, workload)
     answers: dict[int, tuple[int, int]] = {}
@@ -109,16 +129,15 @@ def run(
         rows, checksum = results.selectExpr("count(*)", f"coalesce(sum({total}), 0)").collect()[0]
         answers[number] = rows, checksum
 
-    try:
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as checkpoint:
-            writer = joined.writeStream.foreachBatch(take).option("checkpointLocation", checkpoint)
-            query = writer.trigger(availableNow=True).start()
-            query.awaitTermination()
-            if about is not None:
-                about |= tw.explain(query).to_dict()["joins"][0]
-            progress = query.recentProgress
-    finally:
-        spark.conf.set(PROVIDER, provider)
+    # Spark's own joins are faster with the state store that it has by default.
+    settings = nullcontext() if isinstance(make, ChainedJoin) else configured(spark)
+    with settings, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as checkpoint:
+        writer = joined.writeStream.foreachBatch(take).option("checkpointLocation", checkpoint)
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+        if about is not None:
+            about |= tw.explain(query).to_dict()["joins"][0]
+        progress = query.recentProgress
     counted = range(skip, len(workload.batches))
     seconds = sum(report.durationMs["triggerExecution"] / 1e3 for report in progress if report.batchId in counted)
     rows, checksum = (sum(answer[place] for answer in answers.values()) for place in range(2))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import thalweg as tw
-from thalweg.spark.session.checkpoint_files import SETTING, renamed_by_file_system
+from thalweg.spark.checkpoint_files import SETTING, renamed_by_file_system
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,6 +62,6 @@ def test_what_the_user_has_chosen_stays(spark: SparkSession) -> None:
 
 
 def test_another_default_file_system_is_left_to_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("thalweg.spark.session.checkpoint_files.paths_are_local", lambda _: False)
+    monkeypatch.setattr("thalweg.spark.checkpoint_files.paths_are_local", lambda _: False)
     with renamed_by_file_system(spark):
         assert spark.conf.get(SETTING, None) is None

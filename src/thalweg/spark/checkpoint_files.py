@@ -1,10 +1,11 @@
-"""How Spark writes the checkpoint of a session to a disk of this machine.
+"""How Spark writes the checkpoint of a streaming query to a disk of this machine.
 
 Spark writes each file of a checkpoint under another name, and renames it. By default it asks Hadoop's `FileContext` to
 rename, which starts the program `readlink` eight times for each file where Hadoop's native library is missing, as
 it is in Spark's Python package. Hadoop's `FileSystem` renames without any. On a local disk, both look whether the file
-is there, and then rename (decision 0190). Logs of file sources are made when the query has started, by the settings of
-the user's session: so the setting stays until the sources are there (decision 0220).
+is there, and then rename (decision 0190). `tw.configure` sets it for all queries that start from then on (decision
+0270), and a session for its own query: logs of file sources are made when the query has started, by the settings of
+the user's session, so the setting stays until the sources are there (decision 0220).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ MILLISECONDS = 10_000  # that a query has to make its sources: with other source
 @contextmanager
 def renamed_by_file_system(spark: SparkSession) -> Iterator[None]:
     """Let a streaming query that is started within the context rename so, unless the user has chosen another way."""
-    if spark.conf.get(SETTING, None) is not None or not paths_are_local(spark) or not _is_known(spark):
+    if not may_rename_by_file_system(spark):
         yield
         return
     spark.conf.set(SETTING, BY_FILE_SYSTEM)
@@ -35,6 +36,11 @@ def renamed_by_file_system(spark: SparkSession) -> Iterator[None]:
         yield
     finally:
         spark.conf.unset(SETTING)
+
+
+def may_rename_by_file_system(spark: SparkSession) -> bool:
+    """Whether checkpoints are on a local disk by default, and the user has not chosen how their files are renamed."""
+    return spark.conf.get(SETTING, None) is None and paths_are_local(spark) and _is_known(spark)
 
 
 def await_sources(query: StreamingQuery) -> None:
