@@ -121,7 +121,6 @@ def run(
     import thalweg as tw
 
     frames = {name: stream_of(spark, f"{folder}/{name}") for name in workload.names}
-    joined = make(spark, frames, workload)
     answers: dict[int, tuple[int, int]] = {}
     total = " + ".join(f"coalesce({name}_v, -1)" for name in workload.names)  # NULL where a row has no match
 
@@ -132,6 +131,7 @@ def run(
     # Spark's own joins are faster with the state store that it has by default.
     settings = nullcontext() if isinstance(make, ChainedJoin) else configured(spark)
     with settings, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as checkpoint:
+        joined = make(spark, frames, workload)
         writer = joined.writeStream.foreachBatch(take).option("checkpointLocation", checkpoint)
         query = writer.trigger(availableNow=True).start()
         query.awaitTermination()
