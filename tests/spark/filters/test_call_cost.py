@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -100,6 +101,38 @@ def test_a_repeated_call_asks_the_jvm_little(
         kept = tw.where(frame, *predicates)
     assert len(commands) <= most, "\n".join(commands)
     assert kept.count() == expected
+
+
+@pytest.mark.parametrize(
+    ("make", "analyses"),
+    [(lambda _: [TEXT], 1), (lambda _: [is_even], 0), (lambda udfs: [TEXT, udfs(), is_short], 1)],
+    ids=["text", "predicate", "mixed"],
+)
+def test_a_first_call_analyses_conditions_that_raise_nothing_once(
+    spark: SparkSession,
+    frame: DataFrame,
+    udfs: Callable[[], Any],
+    make: Callable[[Any], list[Any]],
+    analyses: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    predicates = make(udfs)
+    with counted(spark, monkeypatch) as commands:
+        kept = tw.where(frame, *predicates)
+    assert sum(command.split("\n")[2:3] == ["filter"] for command in commands) == analyses, "\n".join(commands)
+    assert kept.count() == tw.where(frame, *make(udfs), sample=False).count() == tw.where(frame, *make(udfs)).count()
+    assert kept.where("b > 3").join(frame, "a").count() == tw.where(frame, *make(udfs), "b > 3").count()
+
+
+def test_columns_that_spark_adds_for_a_condition_are_found_in_a_first_call(
+    spark: SparkSession, frame: DataFrame, tmp_path: Path
+) -> None:
+    frame.write.parquet(str(tmp_path / "rows"))
+    rows = spark.read.parquet(str(tmp_path / "rows"))
+    assert tw.where(rows, "_metadata.file_size > 0 AND a > 5", is_even).count() == 47
+    dropped = rows.drop("b")
+    assert tw.where(dropped, (rows.b < 9) & (rows.a > 5)).count() == rows.where("b < 9 AND a > 5").count()
+    assert tw.where(rows, "a > (SELECT 5) AND b < 9").count() == rows.where("b < 9 AND a > 5").count()
 
 
 @pytest.mark.parametrize("on_error", ["raise", "drop"])

@@ -61,17 +61,20 @@ def lower(query: FilterQuery, plan: FilterPlan, frame: DataFrame) -> DataFrame:
     def lowered() -> DataFrame:
         return _Lowering(query, plan, frame).run()
 
+    def conditions() -> list[Column] | None:
+        return _Lowering(query, plan, frame).first_conditions()
+
     places, analysis = [stage.place for stage in plan.stages], query.analysis
     if plan.branchings:
         return lowered()
     same = (plan.order, tuple(sorted(plan.member_orders.items())), query.on_error)
     if analysis is not None and places == [Place.SPARK]:
-        return refiltered(analysis, frame, same, f"{TAG}{query.key}", lowered)
+        return refiltered(analysis, frame, same, f"{TAG}{query.key}", conditions, lowered)
     if places == [Place.PYTHON] or (analysis is not None and places == [Place.SPARK, Place.PYTHON]):
         function = PassFunction(query, plan, plan.stages[-1], Answer.KEEP)
         if function.takes_columns_alone and hasattr(frame, "_jdf") and not is_streaming(frame):
             answers = answers_about(frame) if analysis is None else analysis.answers
-            return refiltered_in_python(answers, frame, (*same, function.columns), function.runner, lowered)
+            return refiltered_in_python(answers, frame, (*same, function.columns), function, conditions, lowered)
     return lowered()
 
 
@@ -122,6 +125,13 @@ class _Lowering:
         self._check()
         frame = self._filtered()
         return self._bring(frame.drop(*self._scratch) if self._scratch else frame)
+
+    def first_conditions(self) -> list[Column] | None:
+        """The conditions of a first stage in Spark, if they can stand in one filter; none if Python comes first."""
+        first = self._plan.stages[0]
+        if self._query.policy.options["pinned"]:
+            return None
+        return [self._kept_by(number) for number in first.predicates] if first.place is Place.SPARK else []
 
     # ------------------------------------------------------------------------------------------- stages
 
@@ -361,6 +371,11 @@ class PassFunction:
     def takes_columns_alone(self) -> bool:
         """Whether all arguments are columns of the DataFrame, which their names tell."""
         return not self._codes and not self._brought and self._query.computed.keys().isdisjoint(self.columns)
+
+    @property
+    def return_type(self) -> DataType:
+        """The type of the function's results in Spark."""
+        return self._answer.spark_type
 
     @property
     def arguments(self) -> list[Column]:

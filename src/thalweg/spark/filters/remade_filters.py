@@ -1,22 +1,40 @@
-"""Filters that are made again without an analysis by Spark, of the analysed parts of an equal filter before.
+"""Filters that are made without an analysis by Spark, of parts that Spark has analysed before.
 
-Spark's analysis takes longer than all else of a call. The parts are the same expressions on the same columns; only the
-tag of the run, or the function of the Python stage, is another in every call.
+Spark's analysis takes longer than all else of a call. The conditions of a call are analysed once, to know facts about
+them; the filter is made of the very same expressions, where they stand in it as they were analysed. Of an equal filter
+before, all parts are known; only the tag of the run, or the function of the Python stage, is another in every call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Protocol
 
-from thalweg.spark.frames import Answers, once_a_frame
+from thalweg.spark.frames import Answers, once_a_frame, schema_of
 from thalweg.spark.jvm import CATALYST, java_class, java_method, python_function
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
 
     from thalweg.spark.analysis.catalyst import CatalystAnalysis
+
+Conditions = Callable[[], "Sequence[Column] | None"]  # what a filter tests in Spark; None if it is more than a filter
+
+
+class FunctionOfColumns(Protocol):
+    """A function that Spark is to call with iterators of Arrow batches of columns."""
+
+    columns: tuple[str, ...]
+
+    @property
+    def return_type(self) -> DataType:
+        """The type of the results in Spark."""
+
+    def runner(self) -> Any:  # noqa: ANN401 - a callable with a name
+        """The function itself, made for a call of `tw.where`."""
 
 
 def refiltered(
@@ -24,18 +42,22 @@ def refiltered(
     frame: Any,  # noqa: ANN401 - a classic DataFrame
     question: Hashable,
     tag: str,
+    conditions: Conditions,
     lowered: Callable[[], DataFrame],
 ) -> DataFrame:
     """The DataFrame that `lowered` makes of analysed conditions: a filter of conditions, with a tag behind them.
 
-    The conditions of such a filter are remembered with the analysis: the next filter of the same kind is made of them
-    without another analysis by Spark, which takes longer than all else of a call.
+    What such a filter tests is remembered with the analysis, for the next filter of the same kind.
     """
     from py4j.protocol import Py4JError
 
     made: list[DataFrame] = []
 
     def condition() -> Any:  # noqa: ANN401 - an expression of the JVM
+        columns = conditions()
+        analysed = _conjunction(frame, columns) if columns else None
+        if analysed is not None:
+            return analysed
         made.append(lowered())
         found = _condition_below(made[0], frame)
         return found.left() if found is not None and found.nodeName() == "And" else None
@@ -58,15 +80,20 @@ def refiltered_in_python(
     answers: Answers,
     frame: Any,  # noqa: ANN401 - a classic DataFrame
     question: Hashable,
-    make_function: Callable[[], Any],
+    function: FunctionOfColumns,
+    conditions: Conditions,
     lowered: Callable[[], DataFrame],
 ) -> DataFrame:
-    """The same where a Python UDF follows the conditions: another function takes its place with the same arguments."""
+    """The same where a Python function of columns follows the conditions, which is another in every call."""
     from py4j.protocol import Py4JError
 
     made: list[DataFrame] = []
 
     def remembered() -> _FilterWithUdf | None:
+        columns = conditions()
+        found = None if columns is None else _FilterWithUdf.analysed(frame, columns, function)
+        if found is not None:
+            return found
         made.append(lowered())
         return _FilterWithUdf.of(_condition_below(made[0], frame))
 
@@ -76,10 +103,10 @@ def refiltered_in_python(
         found = answers.once(("filter with UDF", question), remembered)
         if made or found is None:
             return made[0] if made else lowered()
-        function = make_function()
+        runner = function.runner()
         last = java_class(jvm, f"{CATALYST}.expressions.PythonUDF")(
-            function.name,
-            python_function(context, function, function.return_type),
+            runner.name,
+            python_function(context, runner, function.return_type),
             found.return_type,
             found.arguments,
             found.calling_convention,
@@ -103,6 +130,24 @@ class _FilterWithUdf:
     deterministic: bool
 
     @classmethod
+    def analysed(
+        cls,
+        frame: Any,  # noqa: ANN401 - a classic DataFrame
+        columns: Sequence[Column],
+        function: FunctionOfColumns,
+    ) -> _FilterWithUdf | None:
+        """The parts of a filter of these conditions and a function of columns; None if Spark has to analyse them."""
+        from pyspark.util import PythonEvalType
+
+        arguments = _attributes(frame, function.columns)
+        conditions = _conjunction(frame, columns) if columns else None
+        if arguments is None or (columns and conditions is None):
+            return None
+        kind = java_method(frame.sparkSession._jvm, "org.apache.spark.sql.types.DataType", "fromJson")  # noqa: SLF001
+        return_type = kind(function.return_type.json())
+        return cls(conditions, arguments, return_type, PythonEvalType.SQL_SCALAR_ARROW_ITER_UDF, deterministic=True)
+
+    @classmethod
     def of(cls, condition: Any) -> _FilterWithUdf | None:  # noqa: ANN401 - an expression of the JVM
         """The parts of a condition; None if it has others."""
         if condition is None:
@@ -122,6 +167,26 @@ def _filtered(frame: Any, condition: Any) -> DataFrame:  # noqa: ANN401 - a clas
     plan.setAnalyzed()
     rows = java_method(jvm, "org.apache.spark.sql.classic.Dataset", "ofRows")(spark._jsparkSession, plan)  # noqa: SLF001
     return ClassicFrame(rows, spark)
+
+
+def _conjunction(frame: Any, columns: Sequence[Any]) -> Any:  # noqa: ANN401 - a classic DataFrame, classic Columns
+    """The conjunction of conditions on a DataFrame's own columns, if Spark has analysed all of them; else None."""
+    session, jvm = frame.sparkSession._jsparkSession, frame.sparkSession._jvm  # noqa: SLF001 - no public way
+    expressions = [session.expression(column._jc) for column in columns]  # noqa: SLF001 - as above
+    conjunction = reduce(java_class(jvm, f"{CATALYST}.expressions.And"), expressions)
+    is_own = conjunction.resolved() and conjunction.references().subsetOf(_plan(frame).outputSet())
+    return conjunction if is_own else None
+
+
+def _attributes(frame: Any, names: Sequence[str]) -> Any:  # noqa: ANN401 - a classic DataFrame, a sequence of the JVM
+    """The columns with these names; None where a name is not that of one column alone, to the letter."""
+    jvm, fields = frame.sparkSession._jvm, [name.lower() for name in schema_of(frame).names]  # noqa: SLF001 - no public way
+    if any(fields.count(name.lower()) != 1 or name not in schema_of(frame).names for name in names):
+        return None
+    output, attributes = _plan(frame).output(), java_class(jvm, "java.util.ArrayList")()
+    for name in names:
+        attributes.add(output.apply(fields.index(name.lower())))
+    return java_method(jvm, "org.apache.spark.api.python.PythonUtils", "toSeq")(attributes)
 
 
 def _condition_below(made: Any, frame: Any) -> Any:  # noqa: ANN401 - DataFrames, an expression of the JVM
