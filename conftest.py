@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib import metadata
@@ -48,6 +49,28 @@ JOINS = (
 gc.set_threshold(100_000, 50, 50)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option by which CI runs a part of the slow suites, another with each commit."""
+    parser.addoption(
+        "--share",
+        type=_share,
+        metavar="K/N",
+        help="run each N-th test only, from the K-th on; all N shares together are all tests",
+    )
+
+
+def _share(text: str) -> tuple[int, int]:
+    """The share that a text such as 2/3 means.
+
+    >>> _share("2/3")
+    (2, 3)
+    """
+    first, slash, count = text.partition("/")
+    if not (slash and first.isdecimal() and count.isdecimal() and 1 <= int(first) <= int(count)):
+        raise ArgumentTypeError(f"a share is written as 2/3, not {text!r}")
+    return int(first), int(count)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Let PySpark 4.1 leave the sockets of its results to the collector of garbage; other warnings are errors."""
     with suppress(metadata.PackageNotFoundError):
@@ -55,23 +78,38 @@ def pytest_configure(config: pytest.Config) -> None:
             config.addinivalue_line("filterwarnings", "ignore:unclosed <socket.socket:ResourceWarning")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(trylast=True)  # when tests with other marks are deselected
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Choose the tests of a share."""
+    share = config.getoption("--share")
+    if share is not None:
+        first, count = share
+        config.hook.pytest_deselected(items=[item for place, item in enumerate(items) if place % count != first - 1])
+        items[:] = items[first - 1 :: count]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Let a share without any test pass: there are fewer tests than shares."""
+    if session.config.getoption("--share") is not None and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+        session.exitstatus = pytest.ExitCode.OK
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark the tests that use Spark or start their own, those of joins, of their cells and orders, and the lab's."""
-    for item in items:
-        place = item.path.relative_to(Path(__file__).parent)
-        if place.parts[0] == "lab":
-            item.add_marker(pytest.mark.lab)
-        if any(place.is_relative_to(folder) for folder in JOINS):
-            item.add_marker(pytest.mark.joins)
-        if any(place.is_relative_to(folder) for folder in ("tests/mjoin", "tests/joinorder")):
-            item.add_marker(pytest.mark.mjoin)
-        fixtures = getattr(item, "fixturenames", ())
-        if "spark" in fixtures or "environment" in fixtures:
-            item.add_marker(pytest.mark.spark)
-        if "browser" in fixtures:
-            item.add_marker(pytest.mark.browser)
-        if "environment" in fixtures:
-            item.add_marker(pytest.mark.cluster)
+    place = item.path.relative_to(Path(__file__).parent)
+    if place.parts[0] == "lab":
+        item.add_marker(pytest.mark.lab)
+    if any(place.is_relative_to(folder) for folder in JOINS):
+        item.add_marker(pytest.mark.joins)
+    if any(place.is_relative_to(folder) for folder in ("tests/mjoin", "tests/joinorder")):
+        item.add_marker(pytest.mark.mjoin)
+    fixtures = getattr(item, "fixturenames", ())
+    if "spark" in fixtures or "environment" in fixtures:
+        item.add_marker(pytest.mark.spark)
+    if "browser" in fixtures:
+        item.add_marker(pytest.mark.browser)
+    if "environment" in fixtures:
+        item.add_marker(pytest.mark.cluster)
 
 
 def pytest_collection_finish() -> None:
