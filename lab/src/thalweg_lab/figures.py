@@ -28,7 +28,7 @@ RIVALS = (  # results that README and the landing page tell as well: the file, t
     (
         "filters-repeated",
         "all values distinct: Thalweg, times as fast as the fused optimum, by hand",
-        "four Python predicates, beside one function that has them in the best order, written by hand",
+        "four Python predicates of values that never repeat, beside one function in the best order, written by hand",
     ),
     (
         "waiting",
