@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 NAME = "tpch-queries"
 SCALE, ROUNDS, TRIES = 0.1, 3, 5  # more tries than rounds: a slow moment of the machine is longer than a query
-MOST_ROUNDS = 15  # where the times of a query vary
+MOST_ROUNDS = 7  # where the times of a query vary; more would take more than half an hour
 CALLS = 15  # of tw.adapt
 MOST_TIMES = 1.1  # the time of plain Spark that a query may take
 
