@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import thalweg as tw
+from thalweg.spark.filters.worker.nested_series import can_convert
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -233,7 +234,7 @@ def test_nested_columns_are_those_that_spark_hands_to_a_pandas_udf(spark: SparkS
                 for row in (plain[4], plain[30]):
                     kept = tw.where(frame, seen(name) == row["seen"])
                     assert ids(kept) == sorted(other["id"] for other in plain if other["seen"] == row["seen"])
-                    assert explained(kept)["predicates"][0]["runs_in"] == "Python"
+                    assert explained(kept)["predicates"][0]["runs_in"] == ("Python" if can_convert() else "Spark")
     finally:
         spark.conf.unset("spark.sql.session.timeZone")
 
@@ -264,7 +265,8 @@ def test_pandas_udfs_of_nested_columns_are_ordered_among_others(spark: SparkSess
     condition = odd("x") & long("l", "least") & (frame.id > 20) & ~key("m", "s")
     kept = tw.where(frame, condition)
     assert ids(kept) == ids(frame.where(condition)) != []
-    assert [line["runs_in"] for line in explained(kept)["predicates"]].count("Python") == 3
+    in_python = [line["runs_in"] for line in explained(kept)["predicates"]].count("Python")
+    assert in_python == (3 if can_convert() else 0)  # PySpark 4.1 has no function that makes these columns
 
 
 @pytest.mark.thorough
