@@ -34,6 +34,12 @@ def schema_of(frame: DataFrame) -> StructType:
 
 
 @once_a_frame
+def plan_of(frame: Any) -> Any:  # noqa: ANN401 - a classic DataFrame, a logical plan of the JVM
+    """The analysed plan of a DataFrame of a classic session."""
+    return frame._jdf.logicalPlan()  # noqa: SLF001 - no public way
+
+
+@once_a_frame
 def is_streaming(frame: DataFrame) -> bool:
     """Whether a DataFrame reads a stream."""
     return frame.isStreaming

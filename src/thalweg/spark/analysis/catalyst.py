@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -22,7 +22,7 @@ from thalweg.spark.analysis.trees import (
     tree_of,
 )
 from thalweg.spark.error_log import errors_not_logged
-from thalweg.spark.frames import Answers, once_a_frame
+from thalweg.spark.frames import Answers, once_a_frame, plan_of
 from thalweg.spark.jvm import CATALYST, java_class, java_method
 from thalweg.spark.operators import all_of
 
@@ -34,7 +34,7 @@ SEPARATOR = "\0"  # occurs in no name
 NULL_TESTS = frozenset({"IsNull", "IsNotNull", "EqualNullSafe"})  # kinds of expressions that become tests for NULL
 MOST_ANALYSES = 200  # that are remembered
 
-_analyses: dict[tuple[str, str, str], CatalystAnalysis] = {}  # by conditions, columns and settings
+_analyses: dict[tuple[str, str, Hashable], CatalystAnalysis] = {}  # by conditions, columns and settings
 _null_intolerant: dict[str, bool] = {}  # by Catalyst's classes, as the JVM has told: every question to it takes time
 
 
@@ -189,23 +189,22 @@ def analyse(frame: DataFrame, conditions: Sequence[Column]) -> list[AnalysedCond
         return []
     conjunction = all_of(conditions)
 
-    def analysed() -> CatalystAnalysis:
-        filtered: Any = frame.where(conjunction)
-        return _remembered(frame, _condition_of(filtered._jdf.queryExecution().analyzed()))  # noqa: SLF001 - no public way
+    def analysed(settings: Hashable) -> CatalystAnalysis:
+        return _remembered(frame, _condition_of(plan_of(frame.where(conjunction))), settings)
 
     analysis = analysed_once(frame, conjunction, analysed)
     return [AnalysedCondition(tree, analysis) for tree in _operands(analysis.tree, len(conditions))]
 
 
-def _remembered(frame: DataFrame, root: Any) -> CatalystAnalysis:  # noqa: ANN401 - an expression of the JVM
-    """The analysis of the same conditions on the same columns with the same settings, or a new analysis.
+def _remembered(frame: DataFrame, root: Any, settings: Hashable) -> CatalystAnalysis:  # noqa: ANN401 - an expression of the JVM
+    """The analysis of the same conditions on the same columns with the same settings of the session, or a new one.
 
     Conditions are the same if Catalyst says so, which compares the functions of UDFs too, and has written the same
     text of both, which tells their order.
     """
     spark: Any = frame.sparkSession
     output = _output(frame)
-    key = (RESULT_ID.sub("", root.toString()), output, spark.conf._jconf.getAll().toString())  # noqa: SLF001 - in two calls
+    key = (RESULT_ID.sub("", root.toString()), output, settings)
     found = _analyses.get(key)
     if found is None or not found.catalyst.root.semanticEquals(root):
         text = root.toJSON()  # it takes longer than all else of a call
@@ -307,7 +306,7 @@ def _output(frame: Any) -> str:  # noqa: ANN401 - a classic DataFrame
     from py4j.protocol import Py4JError
 
     try:
-        return str(frame._jdf.queryExecution().analyzed().output().mkString(SEPARATOR))  # noqa: SLF001 - no public way
+        return str(plan_of(frame).output().mkString(SEPARATOR))
     except Py4JError:
         return ""
 

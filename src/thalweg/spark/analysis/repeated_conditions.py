@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from thalweg.spark.analysis.trees import nodes_in
-from thalweg.spark.frames import once_a_frame
+from thalweg.spark.frames import once_a_frame, plan_of
 from thalweg.spark.jvm import CATALYST, java_class, java_value
 
 if TYPE_CHECKING:
@@ -39,14 +39,23 @@ NOT_OF_CATALOGS = ("", "system.builtin.", "system.session.")
 CATALOGS_FIRST = {"spark.sql.functionResolution.sessionOrder": "last", "spark.sql.path.enabled": "true"}
 
 
-def analysed_once(frame: DataFrame, condition: Column, analyse: Callable[[], CatalystAnalysis]) -> CatalystAnalysis:
-    """The analysis of a condition on a classic DataFrame: of an earlier call, if it would be the same now."""
+def analysed_once(
+    frame: DataFrame, condition: Column, analyse: Callable[[Hashable], CatalystAnalysis]
+) -> CatalystAnalysis:
+    """The analysis of a condition on a classic DataFrame: of an earlier call, if it would be the same now.
+
+    `analyse` is told the session's settings, as something that is the same for the same settings.
+    """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    if _joins(frame):  # Spark refuses columns of some DataFrames there, which Catalyst does not tell apart
-        return analyse()
     session: Any = frame.sparkSession
+
+    def analysed_anew() -> CatalystAnalysis:
+        return analyse(session.conf._jconf.getAll().toString())  # noqa: SLF001 - in two calls
+
+    if _joins(frame):  # Spark refuses columns of some DataFrames there, which Catalyst does not tell apart
+        return analysed_anew()
     try:
         state = _state_of(session)
         written = session._jsparkSession.expression(condition._jc)  # noqa: SLF001 - no public way
@@ -56,8 +65,8 @@ def analysed_once(frame: DataFrame, condition: Column, analyse: Callable[[], Cat
         if found is not None and found.written.semanticEquals(written) and found.is_repeatable:
             return found.analysis
     except (Py4JError, PySparkException, TypeError):  # a version of Spark with other objects
-        return analyse()
-    analysis = analyse()
+        return analysed_anew()
+    analysis = analyse(state.number)
     known[key] = _RememberedAnalysis(written, state.functions, analysis)
     for outdated in _outdated(known, state.number):
         known.pop(outdated, None)
@@ -97,7 +106,7 @@ def _joins(frame: Any) -> bool:  # noqa: ANN401 - a classic DataFrame
 
     pattern = java_value(frame.sparkSession._jvm, f"{CATALYST}.trees.TreePattern", "JOIN")  # noqa: SLF001 - no public way
     try:
-        return bool(frame._jdf.queryExecution().analyzed().containsPattern(pattern))  # noqa: SLF001 - as above
+        return bool(plan_of(frame).containsPattern(pattern))
     except (Py4JError, TypeError):
         return True
 

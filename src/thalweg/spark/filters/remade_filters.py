@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol
 
-from thalweg.spark.frames import Answers, once_a_frame, schema_of
+from thalweg.spark.frames import Answers, plan_of, schema_of
 from thalweg.spark.jvm import CATALYST, java_class, java_method, python_function
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _filtered(frame: Any, condition: Any) -> DataFrame:  # noqa: ANN401 - a clas
     from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 
     spark, jvm = frame.sparkSession, frame.sparkSession._jvm  # noqa: SLF001 - no public way
-    plan = java_class(jvm, f"{CATALYST}.plans.logical.Filter")(condition, _plan(frame))
+    plan = java_class(jvm, f"{CATALYST}.plans.logical.Filter")(condition, plan_of(frame))
     plan.setAnalyzed()
     rows = java_method(jvm, "org.apache.spark.sql.classic.Dataset", "ofRows")(spark._jsparkSession, plan)  # noqa: SLF001
     return ClassicFrame(rows, spark)
@@ -174,7 +174,7 @@ def _conjunction(frame: Any, columns: Sequence[Any]) -> Any:  # noqa: ANN401 - a
     session, jvm = frame.sparkSession._jsparkSession, frame.sparkSession._jvm  # noqa: SLF001 - no public way
     expressions = [session.expression(column._jc) for column in columns]  # noqa: SLF001 - as above
     conjunction = reduce(java_class(jvm, f"{CATALYST}.expressions.And"), expressions)
-    is_own = conjunction.resolved() and conjunction.references().subsetOf(_plan(frame).outputSet())
+    is_own = conjunction.resolved() and conjunction.references().subsetOf(plan_of(frame).outputSet())
     return conjunction if is_own else None
 
 
@@ -183,7 +183,7 @@ def _attributes(frame: Any, names: Sequence[str]) -> Any:  # noqa: ANN401 - a cl
     jvm, fields = frame.sparkSession._jvm, [name.lower() for name in schema_of(frame).names]  # noqa: SLF001 - no public way
     if any(fields.count(name.lower()) != 1 or name not in schema_of(frame).names for name in names):
         return None
-    output, attributes = _plan(frame).output(), java_class(jvm, "java.util.ArrayList")()
+    output, attributes = plan_of(frame).output(), java_class(jvm, "java.util.ArrayList")()
     for name in names:
         attributes.add(output.apply(fields.index(name.lower())))
     return java_method(jvm, "org.apache.spark.api.python.PythonUtils", "toSeq")(attributes)
@@ -195,11 +195,6 @@ def _condition_below(made: Any, frame: Any) -> Any:  # noqa: ANN401 - DataFrames
 
     plan = made._jdf.queryExecution().analyzed()  # noqa: SLF001 - no public way
     try:
-        return plan.condition() if plan.nodeName() == "Filter" and plan.child().fastEquals(_plan(frame)) else None
+        return plan.condition() if plan.nodeName() == "Filter" and plan.child().fastEquals(plan_of(frame)) else None
     except Py4JError:
         return None
-
-
-@once_a_frame
-def _plan(frame: Any) -> Any:  # noqa: ANN401 - a classic DataFrame, a logical plan of the JVM
-    return frame._jdf.logicalPlan()  # noqa: SLF001 - no public way
