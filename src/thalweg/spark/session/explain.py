@@ -71,8 +71,10 @@ def _computed_together(session: Session, engine: SessionEngine | None) -> dict[s
         (query, engine.served[query.compiled.token]) for query in session.queries if query.compiled.token in served
     ]
     return computed_together(
-        (query.name, query.compiled, each.scheduler.plan or query.compiled.space.candidates[0])
-        for query, each in running
+        [
+            (query.name, query.compiled, each.scheduler.plan or query.compiled.space.candidates[0])
+            for query, each in running
+        ]
     )
 
 
