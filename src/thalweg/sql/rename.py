@@ -45,11 +45,12 @@ def with_keys_replaced(sql: str, keys: Mapping[str, str]) -> str:
     >>> with_keys_replaced("`a`.`x` + 1", {"`a`.`x` + 1": "key0", "`a`.`x`": "key1"})
     '`key0`'
     """
+    names = {render(parse_one(key, dialect=VerbatimSpark)): name for key, name in keys.items()}
 
     def replaced(node: exp.Expr) -> exp.Expr:
         if is_aggregate(node) or isinstance(node, exp.Filter | exp.WithinGroup):
             return node
-        name = keys.get(render(node))
+        name = names.get(render(node))
         if name is not None:
             return exp.Column(this=exp.to_identifier(name, quoted=True))
         for child in list(node.iter_expressions()):
