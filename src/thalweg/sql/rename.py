@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from sqlglot import exp, parse_one
 
 from thalweg.sql.dialect import VerbatimSpark, render
+from thalweg.sql.functions import is_aggregate
 
 
 def with_columns_renamed(sql: str, names: Mapping[tuple[str, ...], str]) -> str:
@@ -34,6 +35,31 @@ def with_columns_renamed(sql: str, names: Mapping[tuple[str, ...], str]) -> str:
         else:
             column.replace(renamed)
     return render(tree)
+
+
+def with_keys_replaced(sql: str, keys: Mapping[str, str]) -> str:
+    """An expression over groups with columns in the place of the keys, but not in arguments of aggregates.
+
+    >>> with_keys_replaced("upper(`a`.`s`) || max(`a`.`s`)", {"`a`.`s`": "key0"})
+    'upper(`key0`) || max(`a`.`s`)'
+    >>> with_keys_replaced("`a`.`x` + 1", {"`a`.`x` + 1": "key0", "`a`.`x`": "key1"})
+    '`key0`'
+    """
+    names = {render(parse_one(key, dialect=VerbatimSpark)): name for key, name in keys.items()}
+
+    def replaced(node: exp.Expr) -> exp.Expr:
+        if is_aggregate(node) or isinstance(node, exp.Filter | exp.WithinGroup):
+            return node
+        name = names.get(render(node))
+        if name is not None:
+            return exp.Column(this=exp.to_identifier(name, quoted=True))
+        for child in list(node.iter_expressions()):
+            other = replaced(child)
+            if other is not child:
+                child.replace(other)
+        return node
+
+    return render(replaced(parse_one(sql, dialect=VerbatimSpark)))
 
 
 def _is_parameter(column: exp.Column, name: str) -> bool:

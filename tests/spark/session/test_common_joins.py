@@ -11,7 +11,7 @@ from thalweg.charts import PlanChoice
 from thalweg.spark.plan_text import plan_text
 from thalweg.spark.session import results
 from thalweg.spark.session.branches import Ending, branches_of, written_files
-from thalweg.spark.session.common_joins import common_query, core
+from thalweg.spark.session.common_joins import MOST_GROUPINGS, common_query, core
 from thalweg.spark.session.lower import Catalog
 from thalweg.spark.session.program import ProgramQuery, SharedCondition
 from thalweg.spark.session.views import RowViews
@@ -62,7 +62,8 @@ OTHERS = [
 def test_queries_with_one_core_are_one_branch() -> None:
     endings = [ending(text) for text in (*ALIKE, *OTHERS)]
     tokens = [[each.query.token for each in branch] for branch in branches_of(endings)]
-    assert tokens == [ALIKE, *([text] for text in OTHERS)]
+    grouped = OTHERS[4:6]  # by other keys
+    assert tokens == [ALIKE, *([text] for text in OTHERS[:4]), grouped, *([text] for text in OTHERS[6:])]
 
 
 def test_other_plans_and_rounds_are_branches_of_their_own() -> None:
@@ -81,22 +82,70 @@ def test_groups_are_common_if_their_keys_are() -> None:
     texts = [
         f"SELECT a.s, count(*) AS n {JOIN} GROUP BY a.s",
         f"SELECT sum(b.y) AS total {JOIN} GROUP BY a.s HAVING count(*) > 2",
-        f"SELECT b.y, count(*) AS n {JOIN} GROUP BY b.y",
     ]
-    endings = [ending(text) for text in texts]
-    first, second = branches_of(endings)
-    assert [len(first), len(second)] == [2, 1]
+    (first,) = branches_of([ending(text) for text in texts])
     common = common_query([each.query for each in first])
+    assert common.groupings is None
     outputs = [output.expression.sql for output in common.query.query.outputs]
     assert outputs == ["`a`.`s`", "count(*)", "sum(`b`.`y`)", "count(*) > 2"]
     assert [taken.keeps for taken in common.taken] == [(), (3,)]
     assert [taken.columns for taken in common.taken] == [((0, "s"), (1, "n")), ((2, "total"),)]
 
 
+def test_groups_by_other_keys_share_a_join_if_their_aggregates_are_small() -> None:
+    held, single = "percentile(b.y, 0.5)", "SELECT {0}, count(*) AS n FROM A WHERE x > 1 GROUP BY {0}"
+    texts = [
+        f"SELECT a.s, count(*) AS n {JOIN} GROUP BY a.s",
+        f"SELECT b.y, max(a.x) AS n {JOIN} GROUP BY b.y",
+        f"SELECT a.k, {held} AS n {JOIN} GROUP BY a.k",
+        f"SELECT a.k, count(*) AS n {JOIN} GROUP BY a.k HAVING {held} > 1",
+        f"SELECT a.k, a.s, a.x, b.y, count(*) AS n {JOIN} GROUP BY 1, 2, 3, 4",
+        single.format("x"),
+        single.format("s"),
+    ]
+    endings = [ending(text) for text in texts]
+    assert [[texts.index(each.query.token) for each in branch] for branch in branches_of(endings)] == [
+        [0, 1],
+        [2, 3],
+        *([number] for number in range(4, 7)),
+    ]
+
+
+def test_a_pass_has_a_limited_number_of_groupings() -> None:
+    texts = [f"SELECT count(*) AS n {JOIN} GROUP BY a.x % {number}" for number in range(2, 12)]
+    assert [len(branch) for branch in branches_of([ending(text) for text in texts])] == [MOST_GROUPINGS, 2]
+
+
+def test_outputs_of_several_groupings_are_told_apart_by_their_number() -> None:
+    """A key stands for itself outside of aggregates, and columns within them keep their values."""
+    texts = [
+        f"SELECT a.x, a.x + 1 AS more, sum(a.x) AS total {JOIN} GROUP BY a.x",
+        f"SELECT a.x + 1 AS more, max(a.x + 1) AS most {JOIN} GROUP BY a.x + 1 HAVING count(*) > 1",
+        f"SELECT count(*) AS n {JOIN}",
+    ]
+    common = common_query([program_query(text) for text in texts])
+    assert common.groupings is not None
+    assert common.groupings.clause("r") == "GROUP BY r, key0, key1 GROUPING SETS ((r, key0), (r, key1), (r))"
+    outputs = [output.expression.sql for output in common.query.query.outputs]
+    assert outputs == [
+        "CASE WHEN grouping_id() = 1L THEN `key0` END",
+        "CASE WHEN grouping_id() = 1L THEN `key0` + 1 END",
+        "CASE WHEN grouping_id() = 1L THEN sum(`column1`) END",
+        "grouping_id() = 1L",
+        "CASE WHEN grouping_id() = 2L THEN `key1` END",
+        "CASE WHEN grouping_id() = 2L THEN max(`column1` + 1) END",
+        "grouping_id() = 2L",
+        "CASE WHEN grouping_id() = 2L THEN count(*) > 1 END",
+        "CASE WHEN grouping_id() = 3L THEN count(*) END",
+        "grouping_id() = 3L",
+    ]
+    assert [taken.keeps for taken in common.taken] == [(3,), (6, 7), (9,)]
+
+
 BATCHES: list[Batch] = with_end(
     [
         {
-            "A": [(place % 3, place, "ab"[place % 2], (4 * number + place) * SECOND) for place in range(5)],
+            "A": [(place % 3, place, ["a", "b", None][place % 3], (4 * number + place) * SECOND) for place in range(5)],
             "B": [(place % 2, place, (4 * number + place) * SECOND) for place in range(4)],
         }
         for number in range(2)
@@ -107,6 +156,7 @@ BATCHES: list[Batch] = with_end(
 @pytest.mark.parametrize(
     ("texts", "joins"),
     [
+        (["SELECT count(*) AS n {} GROUP BY a.x", "SELECT b.y {}", "SELECT a.s, b.y {}"], 2),
         (["SELECT a.x, b.y", "SELECT b.y AS z, a.x * 2 AS twice, a.s"], 1),
         (
             [
@@ -115,6 +165,19 @@ BATCHES: list[Batch] = with_end(
                 "SELECT a.k {} GROUP BY a.k HAVING sum(b.y) > 2",
                 "SELECT count(*) AS n, sum(b.y) AS total",
                 "SELECT min(b.y) AS least {} HAVING count(*) > 100",
+            ],
+            1,
+        ),
+        (
+            [
+                "SELECT a.s, count(*) AS n, sum(a.x) AS total, max(a.s) AS most {} GROUP BY a.s",
+                "SELECT a.x, a.x + 1 AS more, sum(a.x + b.y) AS total {} GROUP BY a.x",
+                "SELECT a.x + 1 AS more, min(a.x + 1) AS least, (a.x + 1) * 2 AS twice {} GROUP BY a.x + 1",
+                "SELECT b.y, a.s, avg(a.x) AS mean, count(a.s) AS n {} GROUP BY a.s, b.y HAVING a.s IS NULL OR b.y > 1",
+                "SELECT A.S AS t, 1 AS one, sum(B.Y) FILTER (WHERE a.x > 2) AS total {} GROUP BY 1, 2",
+                "SELECT upper(a.s) AS t, max(a.s) AS most {} GROUP BY upper(a.s) HAVING count(*) > 1",
+                "SELECT a.x % b.y AS rest, count(*) AS n {} AND b.y > 0 GROUP BY a.x % b.y",
+                "SELECT count(*) AS n, count(a.s) AS some",
             ],
             2,
         ),

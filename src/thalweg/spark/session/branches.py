@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from thalweg.spark.identifiers import backticked
-from thalweg.spark.session.common_joins import common_query, core
+from thalweg.spark.session.common_joins import common_query, served_together
 from thalweg.spark.session.lower import QUOTED_ROUND, Catalog, QueryLowering, Rounds, holds, input_rows
 from thalweg.spark.session.program import ProgramQuery
 from thalweg.spark.session.sources import tasks_at_once
@@ -44,19 +44,24 @@ class BranchText:
 
 
 def branches_of(endings: Sequence[Ending]) -> list[tuple[Ending, ...]]:
-    """The branches of a job: plain queries with the same input together, and queries with one core and the same rounds.
+    """The branches of a job: plain queries with the same input together, and queries with a common join.
 
-    Every other query is alone.
+    Only queries with the same rounds are together. Every other query is alone.
     """
-    together: dict[Hashable, list[Ending]] = {}
+    plain: dict[Hashable, list[int]] = {}
+    by_rounds: dict[Rounds, list[int]] = {}
     for number, ending in enumerate(endings):
         query = ending.query.query
         if ending.query.is_plain:
-            key: Hashable = (query.inputs[0].alias, query.inputs[0].source, query.window)
+            key = (query.inputs[0].alias, query.inputs[0].source, query.window, ending.rounds)
+            plain.setdefault(key, []).append(number)
         else:
-            key = core(ending.query, ending.plan)
-        together.setdefault(number if key is None else (key, ending.rounds), []).append(ending)
-    return [tuple(branch) for branch in together.values()]
+            by_rounds.setdefault(ending.rounds, []).append(number)
+    found = list(plain.values())
+    for numbers in by_rounds.values():
+        groups = served_together([(endings[number].query, endings[number].plan) for number in numbers])
+        found += [[numbers[place] for place in group] for group in groups]
+    return [tuple(endings[number] for number in branch) for branch in sorted(found)]
 
 
 def written_files(
@@ -116,7 +121,7 @@ def _common(
         _query_file(number, ending.query, taken.keeps, taken.columns)
         for ending, taken in zip(branch, common.taken, strict=True)
     )
-    return BranchText(f"({lowering.results(branch[0].plan.root)})", columns, files)
+    return BranchText(f"({lowering.results(branch[0].plan.root, common.groupings)})", columns, files)
 
 
 def _plain(number: int, branch: Sequence[Ending], views: RowViews, catalog: Catalog) -> BranchText:

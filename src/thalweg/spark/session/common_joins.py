@@ -2,20 +2,24 @@
 
 The *core* of a query is all that is computed before its outputs: its inputs with their conditions, its join as a plan
 orders it, its window, and the keys of its groups. Names that queries give their inputs do not matter where each source
-is read once.
+is read once. Queries with a common join whose groups have other keys are computed together as well, by GROUPING SETS.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from thalweg.charts.plan import Aggregate, Join, MultiJoin, PlanNode, QueryPlan, Scan
+from thalweg.spark.session.groupings import Groupings, counts_little
 from thalweg.spark.session.program import ProgramQuery
 from thalweg.sql.query import Expression, Output
 from thalweg.sql.rename import with_columns_renamed
+
+MOST_GROUPINGS = 8  # in one pass: each row of the join is copied for each, and counted for the outputs of all
+MOST_KEYS = 3  # of a grouping that shares its join: Spark tells groupings apart by a bit for each key
 
 
 @dataclass(frozen=True)
@@ -32,10 +36,13 @@ class CommonQuery:
 
     query: ProgramQuery
     taken: tuple[TakenColumns, ...]
+    groupings: Groupings | None = None  # of the same rows by several keys
 
 
-def core(query: ProgramQuery, plan: QueryPlan) -> Hashable | None:
+def core(query: ProgramQuery, plan: QueryPlan, *, with_keys: bool = True) -> Hashable | None:
     """The same for two queries that one computation serves, if both run by these plans; None for a query by itself.
+
+    Without the keys of groups, it is the same for queries with a common join that are grouped.
 
     The rows of DISTINCT depend on the outputs. Several aggregates of distinct values make Spark copy every row once
     for each of them. Plain queries have a pass of their own.
@@ -52,29 +59,37 @@ def core(query: ProgramQuery, plan: QueryPlan) -> Hashable | None:
         )
         for each in query.query.inputs
     )
-    keys = frozenset(_renamed(key.sql, names) for key in query.query.group_by)
+    keys = _keys(query, names) if with_keys else None
     return (inputs, query.query.window, query.query.is_aggregated, keys, _join_of(plan.root, names))
 
 
 def common_query(queries: Sequence[ProgramQuery]) -> CommonQuery:
-    """Some queries with one core as a query, in the names of the first of them."""
+    """Some queries that are computed together as a query, in the names of the first of them."""
     first = queries[0]
     own_names = {common: alias for alias, common in _common_names(first).items()}
     columns: dict[str, dict[str, None]] = {each.alias: {} for each in first.query.inputs}
-    outputs: dict[str, Output] = {}
-    taken = []
+    renamed = []
     for query in queries:
         names = {alias: own_names[common] for alias, common in _common_names(query).items()}
+        renamed.append(names)
         for each in query.query.inputs:
             columns[names[each.alias]].update(dict.fromkeys(each.columns))
+    groupings = _groupings(queries, renamed, columns)
+    outputs: dict[str, Output] = {}
+    taken = []
+    for query, names in zip(queries, renamed, strict=True):
         own = [_output(output.expression, names, is_aggregate=output.is_aggregate) for output in query.query.outputs]
-        having = [] if query.query.having is None else [_output(query.query.having, names, is_aggregate=True)]
-        for output in (*own, *having):
+        keeps = [] if query.query.having is None else [_output(query.query.having, names, is_aggregate=True)]
+        if groupings is not None:
+            keys = _keys(query, names)
+            own = [groupings.output(output, keys) for output in own]
+            keeps = [groupings.membership(keys), *(groupings.output(output, keys) for output in keeps)]
+        for output in (*own, *keeps):
             outputs.setdefault(output.expression.sql, output)
         places = {sql: place for place, sql in enumerate(outputs)}
         taken.append(
             TakenColumns(
-                tuple(places[output.expression.sql] for output in having),
+                tuple(places[output.expression.sql] for output in keeps),
                 tuple(
                     (places[output.expression.sql], written.name)
                     for output, written in zip(own, query.query.outputs, strict=True)
@@ -83,19 +98,68 @@ def common_query(queries: Sequence[ProgramQuery]) -> CommonQuery:
         )
     inputs = tuple(replace(each, columns=tuple(columns[each.alias])) for each in first.query.inputs)
     together = replace(first.query, inputs=inputs, outputs=tuple(outputs.values()), having=None)
-    return CommonQuery(replace(first, query=together), tuple(taken))
+    return CommonQuery(replace(first, query=together), tuple(taken), groupings)
 
 
-def computed_together(queries: Iterable[tuple[str, ProgramQuery, QueryPlan]]) -> dict[str, list[str]]:
+def _keys(query: ProgramQuery, names: Mapping[str, str]) -> frozenset[str]:
+    return frozenset(_renamed(key.sql, names) for key in query.query.group_by)
+
+
+def _groupings(
+    queries: Sequence[ProgramQuery], renamed: Sequence[Mapping[str, str]], columns: Mapping[str, Mapping[str, None]]
+) -> Groupings | None:
+    """The groupings of queries with several keys; None if all have the same keys."""
+    found = dict.fromkeys(_keys(query, names) for query, names in zip(queries, renamed, strict=True))
+    if len(found) == 1:
+        return None
+    read = tuple((alias, name) for alias, names in columns.items() for name in names)
+    return Groupings(tuple(found), tuple(sorted(frozenset[str]().union(*found))), read)
+
+
+def served_together(queries: Sequence[tuple[ProgramQuery, QueryPlan]]) -> list[list[int]]:
+    """The numbers of queries that run by these plans, in groups that are computed together; the first comes first."""
+    by_core: dict[Hashable, list[int]] = {}
+    for number, (query, plan) in enumerate(queries):
+        found = core(query, plan)
+        by_core.setdefault((number,) if found is None else found, []).append(number)
+    together: dict[Hashable, list[list[int]]] = {}
+    for numbers in by_core.values():
+        common_join = core(*queries[numbers[0]], with_keys=False)
+        if common_join is None or not all(_may_share_its_join(queries[number][0]) for number in numbers):
+            common_join = (numbers[0],)
+        together.setdefault(common_join, []).append(numbers)
+    passes = [
+        groups[start : start + MOST_GROUPINGS]
+        for groups in together.values()
+        for start in range(0, len(groups), MOST_GROUPINGS)
+    ]
+    return sorted(sorted(number for numbers in groups for number in numbers) for groups in passes)
+
+
+def _may_share_its_join(query: ProgramQuery) -> bool:
+    """Whether groups by other keys may be made of the same joined rows.
+
+    Without a join there is little to share. Aggregates that hold many values would hold them for every grouping.
+    """
+    outputs = [output.expression for output in query.query.outputs]
+    having = [] if query.query.having is None else [query.query.having]
+    return (
+        query.query.is_aggregated
+        and not query.query.is_distinct
+        and len(query.query.inputs) > 1
+        and len(query.query.group_by) <= MOST_KEYS
+        and all(counts_little(expression.sql) for expression in (*outputs, *having))
+    )
+
+
+def computed_together(queries: Sequence[tuple[str, ProgramQuery, QueryPlan]]) -> dict[str, list[str]]:
     """For each named query, the others that one computation serves with it, if all run by these plans."""
-    by_core: dict[Hashable, list[str]] = {}
-    cores = {name: core(query, plan) for name, query, plan in queries}
-    for name, found in cores.items():
-        by_core.setdefault(found, []).append(name)
-    return {
-        name: [] if found is None else [other for other in by_core[found] if other != name]
-        for name, found in cores.items()
-    }
+    names = [name for name, _, _ in queries]
+    found: dict[str, list[str]] = {}
+    for numbers in served_together([(query, plan) for _, query, plan in queries]):
+        for number in numbers:
+            found[names[number]] = [names[other] for other in numbers if other != number]
+    return found
 
 
 def _has_distinct_aggregate(query: ProgramQuery) -> bool:

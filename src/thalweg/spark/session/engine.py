@@ -24,6 +24,7 @@ from thalweg.spark.folder import StateFolder
 from thalweg.spark.interruptions import brief_interruptions, refuse_interruption
 from thalweg.spark.job_descriptions import described_jobs
 from thalweg.spark.session.branches import Ending
+from thalweg.spark.session.condition_orders import ConditionOrders
 from thalweg.spark.session.endings import (
     failed_predicates,
     last_missed,
@@ -125,6 +126,8 @@ class SessionEngine:
         self._tables = TableViews(spark, catalog.table_frames)
         self._results = ResultJobs(catalog, self._tables)
         self._program = Program(())
+        self.orders = ConditionOrders(catalog.streams)  # of costly conditions
+        self._orders_credit = 0.0  # seconds that looking at them may take
         self._delays = {name: stream.delay for name, stream in catalog.streams.items()}
         self._predicates = dict(self.position.predicates)
         # Rows by pane, and the bytes of a row: of the last micro-batch, and before the first one of what waits.
@@ -158,7 +161,7 @@ class SessionEngine:
         positions = self.position.queries
         queries = tuple(each.compiled for token, each in self.served.items() if positions[token].is_served)
         if queries != self._program.queries:
-            self._program = Program(queries)
+            self._program = Program(queries, self._program.orders)
         return self._program
 
     def serve(self, queries: Mapping[str, ServedQuery], positions: Mapping[str, QueryPosition]) -> None:
@@ -190,7 +193,9 @@ class SessionEngine:
             self._run(batch, number)
 
     def _run(self, batch: DataFrame, number: int) -> None:
-        before, program, clock = self.position, self.program, _Clock()
+        clock = _Clock()
+        self._order_conditions(batch, number)
+        before, program = self.position, self.program
         keeps_late = self._late_folder is not None
         late = late_until(program, before.queries, before.latest, self._delays) if keeps_late else {}
         needed = needed_after(program, before.queries)
@@ -233,7 +238,18 @@ class SessionEngine:
         self._is_first = False
         self._arrived = (intake.panes, sizes)
         self._credit = min(self._credit + SAMPLING_SHARE * sum(clock.seconds.values()), 0.0)
+        self._orders_credit = min(self._orders_credit + SAMPLING_SHARE * sum(clock.seconds.values()), 0.0)
         self._note(number, intake, clock, jobs, endings, results)
+
+    def _order_conditions(self, batch: DataFrame, number: int) -> None:
+        """Let some rows tell in which order costly conditions are tested, as often as it takes little time."""
+        if self._orders_credit < 0.0:
+            return
+        rows = {stream: sum(pane.rows for pane in ends.values()) for stream, ends in self._arrived[0].items()}
+        for stream in self.orders.due(self.program, rows):
+            start = time.perf_counter()
+            self._program = self.orders.look(batch, number, self.program, stream, rows[stream])
+            self._orders_credit -= time.perf_counter() - start
 
     def _join_selectivities(self, program: Program, views: RowViews) -> Mapping[str, Mapping[str, float]]:
         """The join selectivities of the queries whose plan depends on them, as often as it takes little time."""

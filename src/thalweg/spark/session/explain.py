@@ -52,6 +52,7 @@ def describe_session(session: Session) -> dict[str, Any]:
         "seconds": _sums([record.seconds for record in batches]),
         "shared_conditions": len(shared),
         "written_conditions": sum(len(query.compiled.query.selections) for query in session.queries),
+        "costly_conditions": [] if engine is None else _describe_orders(engine),
         "memory": None if engine is None else _describe_memory(engine, session),
         "lag_seconds": batches[-1].lag if batches else None,
         "waiting_files": 0 if engine is None else len(engine.position.files),
@@ -71,9 +72,49 @@ def _computed_together(session: Session, engine: SessionEngine | None) -> dict[s
         (query, engine.served[query.compiled.token]) for query in session.queries if query.compiled.token in served
     ]
     return computed_together(
-        (query.name, query.compiled, each.scheduler.plan or query.compiled.space.candidates[0])
-        for query, each in running
+        [
+            (query.name, query.compiled, each.scheduler.plan or query.compiled.space.candidates[0])
+            for query, each in running
+        ]
     )
+
+
+def _describe_orders(engine: SessionEngine) -> list[dict[str, Any]]:
+    """For each stream whose costly conditions were tried: their order, what was measured, and what it saves."""
+    return [
+        {
+            "stream": stream,
+            "conditions": [
+                {
+                    "condition": condition.sql,
+                    "seconds": measured.seconds_of[condition.column],
+                    "passed": measured.passed[condition.column],
+                }
+                for condition in measured.order
+            ],
+            "tried_rows": measured.rows,
+            "seconds": measured.seconds,
+            "seconds_as_written": measured.seconds_as_written,
+            "batch": measured.batch,
+        }
+        for stream, measured in engine.orders.measured.items()
+    ]
+
+
+def _text_of_orders(orders: list[dict[str, Any]]) -> list[str]:
+    """The order of the costly conditions of each stream, and why."""
+    lines = []
+    for about in orders:
+        listed = ", then ".join(
+            f"{each['condition']} ({each['seconds'] * 1e6:.2f} µs, true for {each['passed']:.0%})"
+            for each in about["conditions"]
+        )
+        lines.append(f"  costly conditions on {about['stream']} since micro-batch {about['batch']}: {listed}")
+        lines.append(
+            f"    {about['tried_rows']:,} rows were tried: {about['seconds'] * 1e6:.2f} µs a row; "
+            f"{about['seconds_as_written'] * 1e6:.2f} in the order of the queries"
+        )
+    return lines
 
 
 def _describe_memory(engine: SessionEngine, session: Session) -> dict[str, Any]:
@@ -224,6 +265,7 @@ def session_text(about: dict[str, Any]) -> str:
     ]
     if about["rows_without_time"]:
         lines.append(f"  {about['rows_without_time']:,} rows have no event time, and belong to no round")
+    lines += _text_of_orders(about["costly_conditions"])
     memory = about["memory"]
     if memory is not None:
         cap = "no cap" if memory["cap"] is None else f"cap {memory['cap']:,} bytes"

@@ -1,7 +1,8 @@
 """For which rows a costly condition is evaluated: those for which some query still has to know whether it is true.
 
 A conjunction tests its cheap conditions first. Costly conditions follow: first those that some query tests alone, which
-are evaluated for every row anyway, then the others in the order of the queries. A condition is evaluated for the rows
+are evaluated for every row anyway, then the others in the order that was measured (`condition_orders.py`), or else
+in the order of the queries. A condition is evaluated for the rows
 for which all earlier conditions of some conjunction with it are true. It counts as false for other rows, where every
 conjunction with it is false in any case. `tw.where` says which conditions are cheap.
 """
@@ -37,7 +38,11 @@ def guards_of(program: Program, stream: str) -> dict[SharedCondition, Guard]:
         for conjunction in program.conjunctions_of(stream)
     ]
     alone = frozenset[SharedCondition]().union(*(each for each in conjunctions if len(each) == 1))
-    order = sorted(conditions.values(), key=lambda condition: (not condition.is_cheap, condition not in alone))
+    measured = {column: place for place, column in enumerate(program.orders.get(stream, ()))}
+    order = sorted(
+        conditions.values(),
+        key=lambda each: (not each.is_cheap, each not in alone, measured.get(each.column, len(measured))),
+    )
     places = {condition: place for place, condition in enumerate(order)}
     found: dict[SharedCondition, Guard] = {}
     for condition in order:

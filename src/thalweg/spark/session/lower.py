@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg.charts.plan import Aggregate, Join, MultiJoin, PlanNode, Project, Scan, Select
 from thalweg.spark.identifiers import backticked
+from thalweg.spark.session.groupings import Groupings
 from thalweg.spark.session.program import Conjunction, ProgramQuery
 from thalweg.spark.session.sources import SharedStream, StaticTable, divided_up
 from thalweg.spark.session.views import RowViews
@@ -105,13 +106,20 @@ class QueryLowering:
         self._in_one_task = in_one_task
         self._inputs = {each.alias: each for each in query.query.inputs}
 
-    def results(self, root: PlanNode) -> str:
-        """The result rows: the round's number, the query's outputs as columns 0, 1, ..., and whether HAVING is true."""
+    def results(self, root: PlanNode, groupings: Groupings | None = None) -> str:
+        """The result rows: the round's number, the query's outputs as columns 0, 1, ..., and whether HAVING is true.
+
+        With several groupings, outputs are written in the names that they give to keys and columns.
+        """
         query = self._query.query
         number = f"{backticked(self._query.streams[0].alias)}.{QUOTED_ROUND}"
         if not query.is_aggregated:
             return self._select(root, [f"{number} AS {QUOTED_ROUND}", *self._outputs()])
         assert isinstance(root, Aggregate)  # noqa: S101 - the heuristics put it on top
+        if groupings is not None:
+            rows = self._select(root.child, [f"{number} AS {QUOTED_ROUND}", *groupings.selected()])
+            columns = ", ".join([QUOTED_ROUND, *self._outputs()])
+            return f"SELECT {columns} FROM ({rows}) {groupings.clause(QUOTED_ROUND)}"
         selected = self._select(root.child, [f"{number} AS {QUOTED_ROUND}", *self._outputs()])
         # A number in GROUP BY would be the place of a column. To group by a constant changes nothing.
         keys = [key.sql for key in query.group_by if not re.fullmatch(r"[\d\s()]+", key.sql)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -131,9 +131,10 @@ class ProgramQuery:
 
 @dataclass(frozen=True)
 class Program:
-    """What runs in a micro-batch."""
+    """What runs in a micro-batch; `orders` has the columns of costly conditions in a measured order, by stream."""
 
     queries: tuple[ProgramQuery, ...]
+    orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @cached_property
     def conditions(self) -> tuple[SharedCondition, ...]:
