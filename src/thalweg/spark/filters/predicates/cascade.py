@@ -19,7 +19,8 @@ from thalweg.spark.filters.predicates.base import (
     inherited,
     is_udf,
 )
-from thalweg.spark.filters.predicates.function import FunctionPredicate, check_pickles, code_digest, predicate_of
+from thalweg.spark.filters.predicates.digests import code_digest
+from thalweg.spark.filters.predicates.function import FunctionPredicate, check_pickles, predicate_of
 from thalweg.spark.filters.worker.cascade.judge import CascadeJudge, Score, WaitingCascadeJudge
 from thalweg.spark.filters.worker.cascade.proxy import Proxy
 from thalweg.spark.filters.worker.cascade.thresholds import Promise, Thresholds
