@@ -42,6 +42,7 @@ def check(found: dict[str, Any]) -> None:
     assert found["cast"] == [row for row in range(3991, 4000) if row % 100 != 5]
     assert found["split"] == SPLIT
     assert found["dropped_columns"]
+    assert found["refuses_other_values"]
     assert found["adapted"]
     assert found["enabled"]
     assert found["explained"]

@@ -163,6 +163,20 @@ def plan_of(frame: DataFrame) -> str:
     return text.getvalue()
 
 
+def refuses_other_values(numbers: DataFrame) -> bool:
+    """Whether Spark refuses single conditions that are no truth values, as in `df.where`."""
+    from pyspark.errors import AnalysisException
+
+    for condition in ("NULL", "s", numbers.a + 1):
+        try:
+            tw.where(numbers, condition).count()
+        except AnalysisException as error:
+            if "FILTER_NOT_BOOLEAN" in str(error):
+                continue
+        return False
+    return True
+
+
 def refused_on_connect(spark: SparkSession, stream: DataFrame, folder: str) -> list[str]:
     """What `tw.Session` and `tw.stream` say, which need a classic session."""
     said = []
@@ -203,6 +217,7 @@ def main(master: str) -> None:
     about["adapted"] = adapted(numbers)
     about["enabled"] = enabled(numbers)
     about["explained"] = explained_although_it_fails(spark)
+    about["refuses_other_values"] = refuses_other_values(numbers)
     with tempfile.TemporaryDirectory() as folder:
         numbers.write.parquet(f"{folder}/in")
         stream = spark.readStream.schema(numbers.schema).parquet(f"{folder}/in")

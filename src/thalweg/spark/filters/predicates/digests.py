@@ -6,7 +6,8 @@ No digest depends on the process: a later run of the same program finds the same
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -53,7 +54,7 @@ def answers_digest(function: Callable[..., Any]) -> str:
     return short_digest(list(_texts(function, {})))
 
 
-def _texts(value: Any, seen: dict[int, Any]) -> Iterator[str]:  # noqa: ANN401, C901 - any value, a case for each kind
+def _texts(value: Any, seen: dict[int, Any]) -> Iterator[str]:  # noqa: ANN401 - any value, a case for each kind
     """Texts that tell a value; an object that was told before is told by its number."""
     if isinstance(value, PLAIN):
         yield repr(value)
@@ -74,7 +75,7 @@ def _texts(value: Any, seen: dict[int, Any]) -> Iterator[str]:  # noqa: ANN401, 
         parts = value.func, value.args, value.keywords
     elif isinstance(value, Mapping):
         parts = [part for item in value.items() for part in item]
-    elif isinstance(value, Set):
+    elif isinstance(value, AbstractSet):
         yield from sorted("".join(_texts(each, dict(seen))) for each in value)
     elif isinstance(value, list | tuple):
         parts = value

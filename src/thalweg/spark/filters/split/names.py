@@ -27,7 +27,8 @@ def sql_name(sql: str) -> str:
     parts = QUOTED.split(sql)  # every second part is quoted
     parts[::2] = [NUMBER.sub(r"\1", CAST_OF_NUMBER.sub(r"\1", part)) for part in parts[::2]]
     text, depth = "".join(parts), 0
-    for place, letter in enumerate("".join("." * len(part) if number % 2 else part for number, part in enumerate(parts))):
+    parts[1::2] = ["." * len(part) for part in parts[1::2]]
+    for place, letter in enumerate("".join(parts)):
         depth += {"(": 1, ")": -1}.get(letter, 0)
         if depth == 0:
             return text[1:-1] if place == len(text) - 1 and text.startswith("(") else text

@@ -109,9 +109,7 @@ def _split_once(
     return analysis.answers.once(("split", *texts, *stay_whole), found)
 
 
-def _refuse_other_values(
-    frame: DataFrame, columns: Mapping[int, Column], parts: Sequence[Predicate | Facts]
-) -> None:
+def _refuse_other_values(frame: DataFrame, columns: Mapping[int, Column], parts: Sequence[Predicate | Facts]) -> None:
     """Let Spark refuse a single condition that is no truth value; a conjunction of several makes one of it."""
     facts = [part.facts if isinstance(part, ExpressionPredicate) else part for part in parts]
     if len(facts) == 1 and isinstance(facts[0], Facts) and not facts[0].is_truth:
