@@ -245,7 +245,10 @@ def predicate(
             after=after,
         )
     if not callable(function):
-        raise TypeError(f"tw.predicate makes a predicate of a function, not of {function!r}")
+        raise TypeError(
+            f"tw.predicate makes a predicate of a function, not of {function!r}: tw.where takes Columns and conditions "
+            f"as text as they are, and tw.expr gives them a name or other options"
+        )
     if is_udf(function):
         raise TypeError("a Spark UDF is no plain function: write the_udf('column'), which tw.where takes as it is")
     if takes is not None and takes not in get_args(Takes):

@@ -173,6 +173,8 @@ def _known(piece: Piece, facts: Facts, frame: DataFrame) -> _KnownPart:
             else udf_predicate(text, piece.analysed, frame.sparkSession, by_name=piece.by_name)
         )
     except StaysInSparkError as error:
+        if piece.analysed is None:  # nobody here knows whether the function is deterministic
+            facts = replace(facts, deterministic=False)
         return _KnownPart(text, facts, None, f"{text} stays in Spark: {error}")
     return _KnownPart(text, facts, udf, None)
 
