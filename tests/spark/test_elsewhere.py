@@ -42,6 +42,7 @@ def check(found: dict[str, Any]) -> None:
     assert found["cast"] == [row for row in range(3991, 4000) if row % 100 != 5]
     assert found["split"] == SPLIT
     assert found["dropped_columns"]
+    assert found["refuses_other_values"]
     assert found["adapted"]
     assert found["enabled"]
     assert found["explained"]
@@ -58,6 +59,7 @@ def test_on_a_cluster_of_two_workers(cluster: str, environment: dict[str, str]) 
 def test_on_connect(environment: dict[str, str]) -> None:
     found = run(PROGRAM, ["connect"], environment)
     check(found)
+    assert found["registered"][0] == "is_small(a)"
     session, stream = found["refused"]
     assert session.startswith("tw.Session needs a classic session: with Spark Connect write each query")
     assert stream.startswith("tw.stream needs a classic session: with Spark Connect write tw.where")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from thalweg.spark.analysis.connect import is_simple_test
+from thalweg.spark.analysis.connect import is_simple_test, may_be_random
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -113,6 +113,24 @@ def test_columns(frame: DataFrame) -> None:
     ]
     assert [is_simple_test(frame, condition) for condition in simple] == [True] * len(simple)
     assert [is_simple_test(frame, condition) for condition in other] == [False] * len(other)
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_random"),
+    [
+        ("RAND(1) < 0.5", True),
+        ("k > 1 AND Rand (1) < 0.5", True),
+        ("`rand`(1) < 0.5", True),
+        ("rand /* from 0 */ (1) < 0.5", True),
+        ("input_file_block_start() > 3", True),
+        ("try_reflect('java.util.UUID', 'randomUUID') = s", True),
+        ("brand(k) < 0.5 AND uuid = 'x' AND random > 1", False),
+    ],
+)
+def test_functions_that_are_not_deterministic(condition: str, is_random: bool) -> None:  # noqa: FBT001
+    from pyspark.sql.connect.functions import expr
+
+    assert may_be_random(expr(condition)) is is_random
 
 
 def test_columns_of_another_frame(frame: DataFrame) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,9 @@ CASES: tuple[tuple[Callable[[Any], object], type[Exception], str], ...] = (
     (tw.enable, TypeError, r"tw\.enable takes a Spark session, tw\.enable\(spark\), not DataFrame"),
     (tw.disable, TypeError, r"tw\.disable takes a Spark session"),
     (lambda df: tw.where(df, lambda *a: a), TypeError, r"does not say which values it takes: write tw\.predicate\("),
+    (lambda df: tw.where(df, partial(pow, 2)), TypeError, r"partial does not say which .*: write tw\.predicate\("),
+    (lambda _: rare > 0.5, TypeError, "is a predicate, which is true or false: write the comparison into its function"),
+    (lambda _: tw.predicate("a > 3"), TypeError, r"tw\.where takes Columns and conditions as text as they are"),  # type: ignore[call-overload]
     (lambda df: tw.where(df.drop("a"), udf_object()), ValueError, r"no column 'a', .*: write <lambda>\('column'\)"),
     (lambda _: tw.predicate(udf_object(), on="a"), TypeError, r"write the_udf\('column'\), which tw\.where takes"),
     (lambda df: tw.where(df.toPandas(), "a > 1"), TypeError, r"a pandas DataFrame: write spark\.createDataFrame\(df\)"),

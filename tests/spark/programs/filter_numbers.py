@@ -163,6 +163,27 @@ def plan_of(frame: DataFrame) -> str:
     return text.getvalue()
 
 
+def refuses_other_values(numbers: DataFrame) -> bool:
+    """Whether Spark refuses single conditions that are no truth values, as in `df.where`."""
+    from pyspark.errors import AnalysisException
+
+    for condition in ("NULL", "s", numbers.a + 1):
+        try:
+            tw.where(numbers, condition).count()
+        except AnalysisException as error:
+            if "FILTER_NOT_BOOLEAN" in str(error):
+                continue
+        return False
+    return True
+
+
+def order_with_a_registered_function(numbers: DataFrame) -> list[str]:
+    """The order of conditions around a function of which only the server knows whether it is deterministic."""
+    numbers.sparkSession.udf.register("is_small", lambda number: number < 30, "boolean")
+    kept = tw.where(numbers, "is_small(a) AND id > 5 AND s RLIKE '1'", sample=False)
+    return list(tw.explain(kept).to_dict()["wheres"][0]["order"])
+
+
 def refused_on_connect(spark: SparkSession, stream: DataFrame, folder: str) -> list[str]:
     """What `tw.Session` and `tw.stream` say, which need a classic session."""
     said = []
@@ -203,11 +224,13 @@ def main(master: str) -> None:
     about["adapted"] = adapted(numbers)
     about["enabled"] = enabled(numbers)
     about["explained"] = explained_although_it_fails(spark)
+    about["refuses_other_values"] = refuses_other_values(numbers)
     with tempfile.TemporaryDirectory() as folder:
         numbers.write.parquet(f"{folder}/in")
         stream = spark.readStream.schema(numbers.schema).parquet(f"{folder}/in")
         if master == "connect":
             about["refused"] = refused_on_connect(spark, stream, folder)
+            about["registered"] = order_with_a_registered_function(numbers)
         query = (
             tw.where(stream, below_ninety, wanted, ends_in_seven, route_by="auto", state=f"{folder}/state")
             .writeStream.format("parquet")

@@ -29,8 +29,9 @@ DAY = re.compile(r"\d{4}-\d\d-\d\d")
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d{1,6})?)?")
 # Functions whose value is not a function of the row.
 RANDOM = re.compile(
-    r"\b(rand|randn|random|uuid|shuffle|randstr|uniform|monotonically_increasing_id|spark_partition_id|input_file_name|"
-    r"reflect|java_method)\("
+    r"\b(rand|randn|random|uuid|shuffle|randstr|uniform|monotonically_increasing_id|spark_partition_id|"
+    r"input_file_(name|block_start|block_length)|(try_)?reflect|java_method)`?(\s|/\*.*?\*/|--[^\n]*\n)*\(",
+    re.IGNORECASE | re.DOTALL,
 )
 COMPARISONS: dict[str, type[Expr]] = {
     "<": exp.LT,

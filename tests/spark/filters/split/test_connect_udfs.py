@@ -112,6 +112,8 @@ def test_names() -> None:
 
     assert client_sql(expression_of((col("a") + 1) * 2 < length(col("b")))) == "((a + 1) * 2) < length(b)"
     assert client_sql(expression_of(col("a").isNotNull())) == "a IS NOT NULL"
+    assert client_sql(expression_of(col("p.first name") == 1)) == "p.`first name` = 1"
+    assert client_sql(expression_of(col("`a.b`") == 1)) == "`a.b` = 1"
     assert client_sql(expression_of(col("a").like("x%") | ~col("b").isin("y", None))) == (
         "(a LIKE 'x%') OR NOT (b IN ('y', NULL))"
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -367,6 +369,16 @@ def test_values_that_do_not_fit_are_errors_as_in_spark(frame: DataFrame) -> None
             frame.where(too_large >= 3).count()
         with pytest.raises(Exception, match=r"(not in range|too large).* on the row \{'id': 7\}"):
             tw.where(frame, too_large >= 3).count()
+
+
+def test_values_that_cannot_be_pickled_are_errors_as_in_spark(frame: DataFrame) -> None:
+    f = spark_functions()
+    for function in (lambda s: re.search("7", s), lambda s: (s for _ in range(2)), lambda s: np.array([s == "7"])):
+        udf = f.udf(function, "boolean", useArrow=False)
+        with pytest.raises(Exception, match=r"pickle|ClassDict"):
+            frame.where(udf("s")).count()
+        with pytest.raises(Exception, match=r"Spark cannot (pickle|read) .* on the row \{'s': '7'\}"):
+            tw.where(frame, udf("s") & (frame.id == 7)).count()
 
 
 def test_a_udf_that_is_not_deterministic_keeps_its_place(frame: DataFrame) -> None:

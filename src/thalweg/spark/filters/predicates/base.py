@@ -151,6 +151,14 @@ class Predicate:
 
         return conjunction_of(other, self)
 
+    def __lt__(self, other: object) -> Never:
+        raise TypeError(
+            f"{self.name!r} is a predicate, which is true or false: write the comparison into its function, as in "
+            f"'return score > 0.5'"
+        )
+
+    __le__ = __gt__ = __ge__ = __lt__
+
     def __bool__(self) -> Never:
         raise TypeError(
             f"{self.name!r} is a predicate, neither true nor false: write tw.where(df, a & b), not 'a and b'"
@@ -229,7 +237,7 @@ def as_predicate(written: Any) -> Predicate:  # noqa: ANN401 - as in `where`
     name = getattr(written, "__name__", type(written).__name__)
     if is_udf(written):  # of the columns that its parameters name
         return as_predicate(written(*parameter_names(written.func, f"{name}('column')")))
-    if callable(written) and hasattr(written, "__code__"):
+    if callable(written) and not isinstance(written, type):
         return predicate_of(written)
     if isinstance(written, list | tuple):
         raise TypeError(f"write predicates one after the other, not in a {type(written).__name__}: tw.where(df, *list)")

@@ -19,7 +19,8 @@ from thalweg.spark.filters.predicates.base import (
     inherited,
     is_udf,
 )
-from thalweg.spark.filters.predicates.function import FunctionPredicate, check_pickles, code_digest, predicate_of
+from thalweg.spark.filters.predicates.digests import code_digest
+from thalweg.spark.filters.predicates.function import FunctionPredicate, check_pickles, predicate_of
 from thalweg.spark.filters.worker.cascade.judge import CascadeJudge, Score, WaitingCascadeJudge
 from thalweg.spark.filters.worker.cascade.proxy import Proxy
 from thalweg.spark.filters.worker.cascade.thresholds import Promise, Thresholds
@@ -80,7 +81,7 @@ def cascade(
     reject: float | None = None,
     precision: float | None = None,
     recall: float | None = None,
-    confidence: float = CONFIDENCE,
+    confidence: float | None = None,
     name: str | None = None,
     **options: Any,  # noqa: ANN401 - those of every predicate
 ) -> CascadePredicate:
@@ -124,9 +125,13 @@ def cascade(
 
 
 def _decision(
-    accept: float | None, reject: float | None, precision: float | None, recall: float | None, confidence: float
+    accept: float | None, reject: float | None, precision: float | None, recall: float | None, confidence: float | None
 ) -> tuple[Thresholds | None, Promise | None]:
     if accept is not None and reject is not None and precision is None and recall is None:
+        if confidence is not None:
+            raise TypeError(
+                "confidence= is for thresholds that are learnt: take it off, or write precision= and recall="
+            )
         for threshold, option in ((accept, "accept"), (reject, "reject")):
             if not _is_number(threshold):
                 raise ValueError(f"{option}= is a score, such as {option}=0.5, not {threshold!r}")
@@ -134,6 +139,7 @@ def _decision(
             raise ValueError(f"reject= is at most accept=, not {reject!r} above {accept!r}")
         return Thresholds(accept, reject), None
     if precision is not None and recall is not None and accept is None and reject is None:
+        confidence = CONFIDENCE if confidence is None else confidence
         for share, option in ((precision, "precision"), (recall, "recall"), (confidence, "confidence")):
             if not (_is_number(share) and 0 < share < 1):
                 raise ValueError(f"{option}= is a share between 0 and 1, such as 0.95, not {share!r}")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any, Literal, get_args, overload
 from weakref import WeakSet
 
@@ -17,6 +16,7 @@ from thalweg.keywords import checks_keywords
 from thalweg.sealed import short_digest
 from thalweg.spark.filters.forms import PythonForm
 from thalweg.spark.filters.predicates.base import Analysis, Predicate, checked_after, column_names, is_column, is_udf
+from thalweg.spark.filters.predicates.digests import answers_digest, code_digest
 from thalweg.spark.filters.worker.distinct_judge import distinct_judge
 from thalweg.spark.filters.worker.judges import FunctionJudge, Judge, NotJudge, Takes
 from thalweg.spark.filters.worker.waiting.cache import CacheSpec
@@ -72,7 +72,7 @@ class FunctionPredicate(Predicate):
     def judge_maker_in(self, folder: str) -> Callable[[Sequence[int], Sequence[int]], Judge]:
         """The same for workers that share a folder."""
         if self.waiting is not None:
-            signature = short_digest([self.signature, *map(repr, plain_closure(self.function))])
+            signature = short_digest([self.signature, answers_digest(self.function)])
             return partial(waiting_judge, self.name, self.function, self.waiting, folder, signature)
         make = partial(function_judge, self.name, self.function, self.takes, negate=False)
         return partial(distinct_judge, make) if self.deterministic else make
@@ -245,7 +245,10 @@ def predicate(
             after=after,
         )
     if not callable(function):
-        raise TypeError(f"tw.predicate makes a predicate of a function, not of {function!r}")
+        raise TypeError(
+            f"tw.predicate makes a predicate of a function, not of {function!r}: tw.where takes Columns and conditions "
+            f"as text as they are, and tw.expr gives them a name or other options"
+        )
     if is_udf(function):
         raise TypeError("a Spark UDF is no plain function: write the_udf('column'), which tw.where takes as it is")
     if takes is not None and takes not in get_args(Takes):
@@ -311,33 +314,6 @@ def _is_coroutine_function(function: Callable[..., Any]) -> bool:
     """Whether a function is a coroutine function, or an object that is called as such."""
     call = getattr(function, "__call__", None)  # noqa: B004 - what it does is asked, not whether it is there
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
-
-
-def code_digest(function: Callable[..., Any]) -> str:
-    """A digest of a function's own code; empty for a callable without code.
-
-    >>> code_digest(lambda x: x > 1) == code_digest(lambda x: x > 2)
-    False
-    """
-    code = getattr(function, "__code__", None)
-    return "" if code is None else hashlib.sha256(repr(_code_parts(code)).encode()).hexdigest()[:12]
-
-
-def _code_parts(code: CodeType) -> tuple[object, ...]:
-    constants = [_code_parts(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts]
-    return code.co_code, code.co_names, constants
-
-
-def plain_closure(function: Callable[..., Any]) -> list[object]:
-    """The plain values that a function has taken from around it; functions that differ in them answer differently.
-
-    >>> def above(limit):
-    ...     return lambda x: x > limit
-    >>> plain_closure(above(3))
-    [3]
-    """
-    cells = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
-    return [value for value in cells if isinstance(value, SCALARS)]
 
 
 def parameter_names(function: Callable[..., Any], instead: str) -> tuple[str, ...]:

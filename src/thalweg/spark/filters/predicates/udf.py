@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from thalweg.spark.filters.forms import PythonForm
 from thalweg.spark.filters.predicates.base import Analysis, Predicate
-from thalweg.spark.filters.predicates.function import check_pickles, code_digest
+from thalweg.spark.filters.predicates.digests import code_digest
+from thalweg.spark.filters.predicates.function import check_pickles
 from thalweg.spark.filters.worker.distinct_judge import distinct_judge
 from thalweg.spark.filters.worker.udfs import UdfCall, udf_judge
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from thalweg.spark.identifiers import quoted
+
+QUOTED = re.compile(r"('(?:[^'\\]|\\.)*'|`[^`]*`)", re.DOTALL)  # texts and names, whose letters stay as they are
 CAST_OF_NUMBER = re.compile(r"CAST\((-?[0-9.]+)(?:BD|D|L|S|Y)? AS [A-Z]+(?:\([0-9,]+\))?\)")
 NUMBER = re.compile(r"\b(-?[0-9]+(?:\.[0-9]+)?)(?:BD|D|L|S|Y)\b")
 SIGNS = {"==": "=", "!=": "<>", "and": "AND", "or": "OR", "like": "LIKE", "ilike": "ILIKE", "rlike": "RLIKE"}
@@ -18,10 +21,14 @@ def sql_name(sql: str) -> str:
     'score(a) > 0.5'
     >>> sql_name("(a) = (b)")
     '(a) = (b)'
+    >>> sql_name("(size = '10L (')")
+    "size = '10L ('"
     """
-    text = NUMBER.sub(r"\1", CAST_OF_NUMBER.sub(r"\1", sql))
-    depth = 0
-    for place, letter in enumerate(text):
+    parts = QUOTED.split(sql)  # every second part is quoted
+    parts[::2] = [NUMBER.sub(r"\1", CAST_OF_NUMBER.sub(r"\1", part)) for part in parts[::2]]
+    text, depth = "".join(parts), 0
+    parts[1::2] = ["." * len(part) for part in parts[1::2]]
+    for place, letter in enumerate("".join(parts)):
         depth += {"(": 1, ")": -1}.get(letter, 0)
         if depth == 0:
             return text[1:-1] if place == len(text) - 1 and text.startswith("(") else text
@@ -34,6 +41,8 @@ def client_sql(expression: Any) -> str:  # noqa: ANN401 - an expression of a cli
     operands = getattr(expression, "_args", ())
     if hasattr(expression, "_value") and hasattr(expression, "_dataType"):
         return _constant_sql(str(expression), expression._dataType.typeName())  # noqa: SLF001 - no public way
+    if hasattr(expression, "_unparsed_identifier"):
+        return _column_sql(expression._unparsed_identifier)  # noqa: SLF001 - as above
     if not name:
         return str(expression)
     texts = [
@@ -49,6 +58,15 @@ def client_sql(expression: Any) -> str:  # noqa: ANN401 - an expression of a cli
         "in": f"{first} IN ({', '.join(texts[1:])})",
         **dict.fromkeys(("not", "!"), f"NOT {first}" if first.startswith("(") else f"NOT ({first})"),
     }.get(name, call)
+
+
+def _column_sql(written: str) -> str:
+    """A column as SQL has it.
+
+    >>> print(_column_sql("user.first name"), _column_sql("`a.b`"))
+    user.`first name` `a.b`
+    """
+    return written if "`" in written else ".".join(map(quoted, written.split(".")))
 
 
 def _constant_sql(text: str, kind: str) -> str:

@@ -60,6 +60,8 @@ def split(frame: DataFrame, predicates: Sequence[Predicate]) -> Split:
         found = _split_once(frame, expressions, pieces, awaited)
     except (AnalysisException, NoColumnError):
         return Split(tuple(predicates))  # Spark will say of the whole conditions which of them it cannot analyse
+    if expressions == list(predicates):
+        _refuse_other_values(frame, columns, found.parts)
     numbered = {id(expression): part for expression, part in zip(expressions, found.parts, strict=True)}
     replacements = {number: part for number, part in numbered.items() if isinstance(part, Predicate)}
     split_up = [member for predicate in predicates for member in conjuncts(_replaced(predicate, replacements))]
@@ -105,6 +107,14 @@ def _split_once(
     # A Column is told by its analysis: its own text has another number in every call.
     texts = [each.condition if isinstance(each.condition, str) else None for each in expressions]
     return analysis.answers.once(("split", *texts, *stay_whole), found)
+
+
+def _refuse_other_values(frame: DataFrame, columns: Mapping[int, Column], parts: Sequence[Predicate | Facts]) -> None:
+    """Let Spark refuse a single condition that is no truth value; a conjunction of several makes one of it."""
+    facts = [part.facts if isinstance(part, ExpressionPredicate) else part for part in parts]
+    if len(facts) == 1 and isinstance(facts[0], Facts) and not facts[0].is_truth:
+        (condition,) = columns.values()
+        _ = frame.where(condition).select("*").schema  # of a filter, PySpark takes the schema of its input
 
 
 def _analysis_of(pieces: Mapping[int, Piece]) -> CatalystAnalysis | None:
@@ -163,6 +173,8 @@ def _known(piece: Piece, facts: Facts, frame: DataFrame) -> _KnownPart:
             else udf_predicate(text, piece.analysed, frame.sparkSession, by_name=piece.by_name)
         )
     except StaysInSparkError as error:
+        if piece.analysed is None:  # nobody here knows whether the function is deterministic
+            facts = replace(facts, deterministic=False)
         return _KnownPart(text, facts, None, f"{text} stays in Spark: {error}")
     return _KnownPart(text, facts, udf, None)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
+from decimal import Decimal
 from enum import IntEnum
 from functools import reduce
 from typing import Any
@@ -24,6 +25,7 @@ from thalweg.spark.filters.worker.view import View
 
 INTEGER_BITS = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
 MOST_BITS = 64
+PICKLED = {bool, int, float, str, bytes, date, datetime, Decimal, type(None)}  # types that are pickled and read back
 EPOCH = date(1970, 1, 1).toordinal()
 
 
@@ -267,8 +269,9 @@ def pickled_values(values: Sequence[Any], returns: pa.DataType, *, safely: bool)
     >>> pickled_values([True, 1, None], pa.bool_(), safely=True).to_pylist()
     [True, None, None]
     """
-    if any(isinstance(value, np.generic) for value in values):
-        raise TypeError("Spark cannot read NumPy's values from a udf: return bool(...), int(...) or float(...)")
+    if not set(map(type, values)) <= PICKLED:
+        for value in values:
+            _check_pickled(value)
     if returns == pa.bool_():
         return pa.array([value if type(value) is bool else None for value in values], returns)
     if returns == pa.string():
@@ -280,6 +283,20 @@ def pickled_values(values: Sequence[Any], returns: pa.DataType, *, safely: bool)
     if returns in INTEGER_BITS:
         return pa.array([_as_integer(value, INTEGER_BITS[returns]) for value in values], returns)
     return pa.array([value if type(value) is float else None for value in values], pa.float64()).cast(returns)
+
+
+def _check_pickled(value: Any) -> None:  # noqa: ANN401 - of the user's function
+    """Refuse a value that cannot be pickled, as a match of a regular expression, or that Java cannot read then."""
+    if type(value) in PICKLED:
+        return
+    if isinstance(value, np.generic | np.ndarray):
+        raise TypeError("Spark cannot read NumPy's values from a udf: return bool(...), int(...) or float(...)")
+    from pyspark.cloudpickle import dumps
+
+    try:
+        dumps(value)  # type: ignore[no-untyped-call]
+    except Exception as error:  # noqa: BLE001 - any error of pickling the user's objects
+        raise TypeError(f"Spark cannot pickle what the udf returns, {error}: return bool(...), say") from None
 
 
 def arrow_values(values: Sequence[Any], returns: pa.DataType, *, safely: bool) -> pa.Array:

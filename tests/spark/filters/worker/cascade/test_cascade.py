@@ -4,7 +4,7 @@ import asyncio
 import math
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from thalweg.ordering.types import Booleans, Floats
 from thalweg.spark.filters.worker.cascade.judge import CascadeJudge, Score, WaitingCascadeJudge
 from thalweg.spark.filters.worker.cascade.proxy import FIRST_ROWS, Proxy
 from thalweg.spark.filters.worker.cascade.thresholds import Promise, Thresholds, learn, surely_above, surely_below
-from thalweg.spark.filters.worker.judges import FunctionJudge
+from thalweg.spark.filters.worker.judges import FunctionJudge, PredicateError
 from thalweg.spark.filters.worker.view import View
 from thalweg.spark.filters.worker.waiting.judge import WaitingJudge
 from thalweg.spark.filters.worker.waiting.options import Waiting
@@ -108,6 +108,18 @@ def test_given_thresholds_and_rows_without_a_score() -> None:
     assert asked == [3, 4, None, 7]
 
 
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [
+        (lambda _: 0.5, "returned a single value for 3 rows: return a number for each row, or declare it with"),
+        (lambda column: np.zeros((len(column), 2)), r"returned values of shape \(3, 2\) for 3 rows"),
+    ],
+)
+def test_a_score_that_is_no_number_for_each_row_says_so(score: Callable[[Any], Any], message: str) -> None:
+    with pytest.raises(PredicateError, match=message):
+        Score("score", score, "numpy", [0])(View([pa.array(range(3))]))
+
+
 def test_a_costly_predicate_may_wait() -> None:
     async def is_even(number: int) -> bool:
         await asyncio.sleep(0)
@@ -131,6 +143,8 @@ def test_wrong_cascades() -> None:
         tw.cascade(score, "a > 1", accept=1)
     with pytest.raises(ValueError, match="reject= is at most accept="):
         tw.cascade(score, "a > 1", accept=1, reject=2)
+    with pytest.raises(TypeError, match="confidence= is for thresholds that are learnt"):
+        tw.cascade(score, "a > 1", accept=1, reject=0, confidence=0.9)
     with pytest.raises(ValueError, match="precision= is a share"):
         tw.cascade(score, "a > 1", precision=95, recall=0.9)
     wrong: Any = "high"

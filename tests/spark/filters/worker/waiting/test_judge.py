@@ -20,6 +20,8 @@ from thalweg.spark.filters.worker.waiting import asking as module
 from thalweg.spark.filters.worker.waiting.judge import NotWaitingJudge, WaitingJudge
 from thalweg.spark.filters.worker.waiting.options import Waiting
 
+SPENT = "BudgetSpentError: the budget of {} is spent, pass a higher budget= for more calls"
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -179,7 +181,7 @@ def test_a_told_cost_reaches_the_pipeline_and_the_budget() -> None:
     waited = judge.begin(View([pa.array([0, 1, 2, 3, 4])])).result()
     assert waited.cost == 30
     assert waited.verdict.true.tolist() == [True, True, False, False, False]
-    assert waited.verdict.reasons == dict.fromkeys([3, 4], "the budget of 30 is spent")
+    assert waited.verdict.reasons == dict.fromkeys([3, 4], SPENT.format(30))
     assert judge.report()["spent"] == 30
 
 
@@ -197,7 +199,7 @@ def test_a_budget_holds_before_the_price_is_known() -> None:
     judge = judge_of(is_small, budget=1000, concurrency=32)
     waited = judge.begin(View([pa.array(range(40))])).result()
     assert waited.cost == judge.report()["spent"] == 1000
-    assert set((waited.verdict.reasons or {}).values()) == {"the budget of 1000 is spent"}
+    assert set((waited.verdict.reasons or {}).values()) == {SPENT.format(1000)}
     assert most == 9  # all but the first call, which told the price
 
 
@@ -293,7 +295,7 @@ def by_either(predicate: Any) -> list[Any]:  # noqa: ANN401 - a predicate
 def test_a_spent_budget_stops_the_query(spark: SparkSession, form: int) -> None:
     frame = spark.range(0, 40, 1, 1)
     stopped = tw.where(frame, by_either(with_budget(100))[form])
-    with pytest.raises(Exception, match=r"the budget of 100 is spent on the row \{'id': 10\}"):
+    with pytest.raises(Exception, match=r"the budget of 100 is spent, pass .* on the row \{'id': 10\}"):
         stopped.collect()
     paid = tw.where(frame, by_either(with_budget(400))[form])
     assert [row["id"] for row in paid.collect()] == list(range(0, 40, 2))

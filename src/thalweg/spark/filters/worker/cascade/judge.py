@@ -55,8 +55,10 @@ class Score:
         except (TypeError, ValueError) as error:
             raise PredicateError(f"the score {self.name!r} returned values that are no numbers: {error}") from None
         if scores.shape != (count,):
+            returned = "a single value" if scores.ndim == 0 else f"values of shape {scores.shape}"
             raise PredicateError(
-                f"the score {self.name!r} returned {len(scores)} values for {count} rows: return a number for each row"
+                f"the score {self.name!r} returned {returned} for {count} rows: return a number for each row, or "
+                f"declare it with tw.predicate(..., takes='rows') if it scores one row at a time"
             )
         return scores
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from thalweg.spark.filters.worker.judges import describe
-from thalweg.spark.filters.worker.waiting.breaker import CircuitBreaker
+from thalweg.spark.filters.worker.waiting.breaker import TRIAL_PAUSE, CircuitBreaker
 from thalweg.spark.filters.worker.waiting.budget import Budget
 from thalweg.spark.filters.worker.waiting.judged import Judged
 from thalweg.spark.filters.worker.waiting.options import Waiting
@@ -101,7 +101,7 @@ class Asker:
                     return Answered(reason=str(error), seconds=seconds)
                 expected = self.calls.expected_cost
                 if self.budget is not None and not self.budget.set_aside(expected):
-                    return Answered(reason=f"the budget of {self.budget.limit:g} is spent", seconds=seconds)
+                    return Answered(reason=_spent(self.budget), seconds=seconds)
                 if ends is None and self.waiting.deadline is not None:
                     ends = self._clock() + self.waiting.deadline
                 answered = await self._attempt(function, row, ends)
@@ -135,7 +135,10 @@ class Asker:
                 raise DeadlineError(self._late(ends))
             if pause := self.breaker.pause():
                 if self.breaker.gives_up:
-                    raise ServiceDownError(f"the service has been down for {self.waiting.outage:g} seconds or more")
+                    raise ServiceDownError(
+                        f"ServiceDownError: the service has been down for {self.waiting.outage:g} seconds or more"
+                    )
+                pause = min(pause, self.breaker.patience + TRIAL_PAUSE)
                 await self._sleep(pause if ends is None else min(pause, max(ends - self._clock(), 0.0)))
                 continue
             if self._bucket is not None:
@@ -189,6 +192,10 @@ class Asker:
             return Answered(value, None, self._clock() - before, cost)
         self.calls.errors += 1
         return Answered(reason=reason, seconds=self._clock() - before)
+
+
+def _spent(budget: Budget) -> str:
+    return f"BudgetSpentError: the budget of {budget.limit:g} is spent, pass a higher budget= for more calls"
 
 
 async def _called(function: Function, row: tuple[Any, ...]) -> Any:  # noqa: ANN401 - as the function answers

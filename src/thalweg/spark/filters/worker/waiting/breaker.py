@@ -7,6 +7,7 @@ and lose no attempt; when it has been down for longer than an outage may take, t
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -50,7 +51,12 @@ class CircuitBreaker:
     @property
     def gives_up(self) -> bool:
         """Whether the service has been down for longer than rows wait for it."""
-        return self._down_since is not None and self._clock() - self._down_since >= self._outage
+        return self.patience <= 0
+
+    @property
+    def patience(self) -> float:
+        """For how many seconds rows still wait for a service that is down."""
+        return math.inf if self._down_since is None else self._down_since + self._outage - self._clock()
 
     def pause(self) -> float:
         """How many seconds to wait before looking again; 0 if a call may begin."""
