@@ -35,7 +35,7 @@ UNAVOIDABLE = (
     b"Starting Streaming TransformWithStateInPandas Python worker",
 )
 
-# Over TCP, a message to a Python worker can wait 40 ms for the acknowledgement of the message before (decision 0290).
+# Over TCP, a task in Python waits about 40 ms more, whatever its rows (decision 0290).
 LOCAL_SOCKETS = "spark.python.unix.domain.socket.enabled"
 
 CONNECT_PORT = 15002
