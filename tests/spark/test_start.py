@@ -1,10 +1,11 @@
 import io
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from thalweg.spark.start import UNAVOIDABLE, NoSparkError, forward, spark_session, user_defaults
+from thalweg.spark.start import LOCAL_SOCKETS, UNAVOIDABLE, NoSparkError, forward, spark_session, user_defaults
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,6 +23,12 @@ def test_a_local_spark_session_is_small(spark: "SparkSession") -> None:
     assert conf.get("spark.ui.enabled") == "false"
     assert conf.get("spark.driver.host") == "127.0.0.1"
     assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the paths of sockets may be too long elsewhere")
+def test_spark_talks_to_python_by_local_sockets(spark: "SparkSession") -> None:
+    assert spark.sparkContext.getConf().get(LOCAL_SOCKETS) == "true"
+    assert spark.range(3).mapInArrow(lambda batches: batches, "id long").count() == 3
 
 
 def test_the_users_defaults_are_read(tmp_path: Path) -> None:

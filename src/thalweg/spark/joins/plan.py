@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -18,6 +19,7 @@ from thalweg.spark.joins.layout import Layout
 from thalweg.spark.joins.spark_conditions import ResultFilter
 from thalweg.spark.joins.splitting import Splitting
 from thalweg.spark.joins.table_versions import VersionFiles
+from thalweg.spark.start import LOCAL_SOCKETS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -134,6 +136,8 @@ def suggest_settings(spark: SparkSession, cells: int, *, is_streaming: bool) -> 
     notes = []
     if spark.conf.get(CHANGELOG, "false") != "true":
         notes.append(f"{CHANGELOG} = true makes micro-batches shorter")
+    if sys.platform == "linux" and (spark.conf.get(LOCAL_SOCKETS, None) or "false") != "true":
+        notes.append(f"{LOCAL_SOCKETS} = true, given when Spark starts, makes small micro-batches shorter")
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or cells)
     if partitions > cells:
         notes.append(f"{partitions} shuffle partitions for {cells} cells: set spark.sql.shuffle.partitions to {cells}")
