@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SCHEMA = "id long, v long, k long"
 
 
-@pytest.mark.parametrize("kind", ["parquet", "json"])
+@pytest.mark.parametrize("kind", [pytest.param("parquet", marks=pytest.mark.thorough), "json"])
 def test_from_a_folder_to_a_folder_with_a_folder_to_look_up_in(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     source, target, wanted = (str(tmp_path / name) for name in ("source", "target", "wanted"))
     numbers(spark, 0, 2000).write.format(kind).save(source)

@@ -448,7 +448,7 @@ def test_a_program_with_a_step_of_each_kind(spark: SparkSession, tmp_path: Path)
 
 
 def test_rows_are_those_of_a_plain_model(spark: SparkSession, tmp_path: Path) -> None:
-    run_programs(spark, tmp_path, programs=4, steps=5)
+    run_programs(spark, tmp_path, programs=2, steps=5)
 
 
 @pytest.mark.thorough

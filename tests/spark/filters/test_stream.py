@@ -71,7 +71,7 @@ def test_an_ordinary_stream_goes_on_after_a_restart(spark: SparkSession, files: 
     assert second["rows"] < sum("1" in str(row) for row in range(FILES * ROWS))  # the rest alone
 
 
-@pytest.mark.parametrize("policy", ["a-greedy", "as-written"])
+@pytest.mark.parametrize("policy", ["a-greedy", pytest.param("as-written", marks=pytest.mark.thorough)])
 def test_a_driven_stream_goes_on_after_a_restart(spark: SparkSession, files: Path, tmp_path: Path, policy: str) -> None:
     def describe() -> FilteredStream:
         predicates = rare(90), CONDITION, rare(5)

@@ -93,6 +93,7 @@ def test_such_results_need_no_job_of_their_own(spark: SparkSession, tmp_path: Pa
         assert rows_in_memory(query) == expected(text, BATCHES)
 
 
+@pytest.mark.thorough
 def test_very_many_rows_are_left_to_spark_with_the_same_results(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

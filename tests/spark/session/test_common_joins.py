@@ -156,9 +156,13 @@ BATCHES: list[Batch] = with_end(
 @pytest.mark.parametrize(
     ("texts", "joins"),
     [
-        (["SELECT count(*) AS n {} GROUP BY a.x", "SELECT b.y {}", "SELECT a.s, b.y {}"], 2),
+        pytest.param(
+            ["SELECT count(*) AS n {} GROUP BY a.x", "SELECT b.y {}", "SELECT a.s, b.y {}"],
+            2,
+            marks=pytest.mark.thorough,
+        ),
         (["SELECT a.x, b.y", "SELECT b.y AS z, a.x * 2 AS twice, a.s"], 1),
-        (
+        pytest.param(
             [
                 "SELECT a.k, count(*) AS n, sum(b.y) AS total {} GROUP BY a.k",
                 "SELECT max(a.x) AS most {} GROUP BY a.k HAVING count(*) > 1",
@@ -167,6 +171,7 @@ BATCHES: list[Batch] = with_end(
                 "SELECT min(b.y) AS least {} HAVING count(*) > 100",
             ],
             1,
+            marks=pytest.mark.thorough,
         ),
         (
             [

@@ -67,7 +67,7 @@ def test_a_session_tells_what_it_does(spark: SparkSession, tmp_path: Path) -> No
         assert words in shown
 
 
-@pytest.mark.parametrize("memory", [None, 10_000])
+@pytest.mark.parametrize("memory", [pytest.param(None, marks=pytest.mark.thorough), 10_000])
 def test_every_query_is_served_in_every_round_beside_a_heavy_one(
     spark: SparkSession, tmp_path: Path, memory: int | None
 ) -> None:
