@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from sqlglot import expressions as e
+
 from thalweg.sealed import short_digest
 from thalweg.sql.clauses import check_statement
 from thalweg.sql.conditions import Conditions, read_conditions
@@ -45,9 +47,7 @@ def parse_query(text: str, sources: Sequence[Source], predicates: Collection[str
     >>> query.window
     RoundWindow(length=3600000000, slide=600000000)
     """
-    statement, window = split_window(QueryText.of(text))
-    select = check_statement(statement.parse(), statement)
-    check_functions(select, statement)
+    statement, window, select = _read_clauses(text)
     scope = read_inputs(select, sources, statement)
     conditions = read_conditions(select, scope, predicates)
     results = read_results(select, scope)
@@ -82,6 +82,26 @@ def parse_query(text: str, sources: Sequence[Source], predicates: Collection[str
         is_distinct=is_distinct,
         window=window,
     )
+
+
+def check_clauses(text: str) -> None:
+    """Check what needs no sources: the window, the clauses and the functions of a query text.
+
+    >>> check_clauses("SELECT anything FROM anywhere WINDOW [10 seconds]")
+    >>> check_clauses("SELECT anything FROM anywhere")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    thalweg.sql.errors.QueryError: the query has no window (line 1, column 22); end the query with ...
+    """
+    _read_clauses(text)
+
+
+def _read_clauses(text: str) -> tuple[QueryText, RoundWindow, e.Select]:
+    """The text before the window, the window, and the statement, with clauses and functions that a query may have."""
+    statement, window = split_window(QueryText.of(text))
+    select = check_statement(statement.parse(), statement)
+    check_functions(select, statement)
+    return statement, window, select
 
 
 def _columns_read(alias: str, source: Source, expressions: Sequence[Expression]) -> tuple[str, ...]:

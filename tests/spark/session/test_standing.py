@@ -217,6 +217,28 @@ def test_a_query_that_fails_is_isolated(spark: SparkSession, tmp_path: Path) -> 
     assert [tuple(row)[2:] for row in delivered] == [(3, 9)]
 
 
+def test_rounds_that_end_while_a_query_fails_do_not_count(spark: SparkSession, tmp_path: Path) -> None:
+    """Whether the query or its sink fails: a round that was not delivered is in no log and no sum."""
+    driver = Driver(spark, tmp_path)
+
+    def full(_frame: DataFrame, _number: int) -> None:
+        raise OSError("the disk is full")
+
+    good = driver.session.query(str(ALL))
+    failing = [
+        driver.session.query("SELECT 1 / (x - x) AS y FROM A WINDOW [5]"),
+        driver.session.query(str(ALL), to=full),
+    ]
+    driver.run(*BATCHES)
+    about: dict[str, Any] = driver.session.explain().to_dict()["sessions"][0]
+    rounds = {query["name"]: query["rounds"] for query in about["queries"]}
+    assert all(failure(driver, query) for query in failing)
+    assert [rounds[query.name] for query in failing] == [0, 0]
+    assert rounds[good.name] > 0
+    assert {row.query for row in driver.session.log().select("query").distinct().collect()} == {good.name}
+    assert {row.query for row in driver.session.service_log().select("query").distinct().collect()} == {good.name}
+
+
 def test_an_expression_sees_the_rows_of_its_query_alone(spark: SparkSession, tmp_path: Path) -> None:
     """Although the rows of both queries come in one pass, with all expressions."""
     batches = with_end([{"A": [(0, 7, "a", SECOND), (2, 9, "b", SECOND)]}])

@@ -221,7 +221,7 @@ class SessionEngine:
         self._count_groups(endings, results)
         failed |= failed_results | self._deliver(results, number)
         clock.note("deliver")
-        positions = _with_results(positions, results, failed)
+        positions = _with_results(positions, before.queries, results, failed)
         needed = needed_after(program, positions)
         kept = written_together(still_needed(waiting, needed), needed, self.folder.url, number)
         self._keep_late(batch.sparkSession, intake.late, number)
@@ -239,7 +239,8 @@ class SessionEngine:
         self._arrived = (intake.panes, sizes)
         self._credit = min(self._credit + SAMPLING_SHARE * sum(clock.seconds.values()), 0.0)
         self._orders_credit = min(self._orders_credit + SAMPLING_SHARE * sum(clock.seconds.values()), 0.0)
-        self._note(number, intake, clock, jobs, endings, results)
+        delivered = [ending for ending in endings if ending.query.token not in failed]
+        self._note(number, intake, clock, jobs, delivered, results)
 
     def _order_conditions(self, batch: DataFrame, number: int) -> None:
         """Let some rows tell in which order costly conditions are tested, as often as it takes little time."""
@@ -391,7 +392,7 @@ class SessionEngine:
         records = last_of(self.served[query.token].scheduler.log, len(ending.rounds))
         numbers = ending.rounds[len(ending.rounds) - len(records) :]
         if own is None:
-            rows = [0] * len(numbers)  # it has failed, or no row is left
+            rows = [0] * len(numbers)  # no row is left
         elif query.is_plain:
             rows = [rows_kept(record, query.query.window.length) for record in records]
         else:
@@ -401,13 +402,20 @@ class SessionEngine:
 
 
 def _with_results(
-    positions: Mapping[str, QueryPosition], results: Results, failed: Mapping[str, str]
+    positions: Mapping[str, QueryPosition],
+    before: Mapping[str, QueryPosition],
+    results: Results,
+    failed: Mapping[str, str],
 ) -> dict[str, QueryPosition]:
-    """The positions with the rows that were delivered, and with the reasons of queries that failed."""
+    """The positions with the rows that were delivered, and with the reasons of queries that failed.
+
+    The rounds that end while a query fails are not delivered, and do not count.
+    """
     return {
         token: replace(
             position,
             rows=position.rows + (results[token].rows if token in results and token not in failed else 0),
+            rounds=before[token].rounds if token in failed else position.rounds,
             failed=failed.get(token, position.failed),
         )
         for token, position in positions.items()

@@ -109,6 +109,20 @@ def test_all_problems_are_told_at_once_in_the_order_of_the_file(tmp_path: Path) 
     assert [problem.split(":")[1] for problem in problems_of(tmp_path, text)] == ["5", "11"]
 
 
+@pytest.mark.parametrize(
+    ("written", "instead", "place"),
+    [
+        ('event_time = "ts"', 'event = "ts"', "7"),
+        ('to = "memory"', "", "9"),  # in the section of the query itself
+        ('to = "memory"', 'to = "memory"\npartitions = "many"', "12"),
+    ],
+)
+def test_a_wrong_window_is_told_beside_wrong_fields(tmp_path: Path, written: str, instead: str, place: str) -> None:
+    found = problems_of(tmp_path, GOOD.replace("[1]", "[1 parsec]").replace(written, instead))
+    assert any(problem.startswith(f"session.toml:{place}: ") for problem in found)
+    assert any(problem.startswith("session.toml:10:52: queries.web.text: this is no duration") for problem in found)
+
+
 def test_no_stream_and_no_query(tmp_path: Path) -> None:
     found = problems_of(tmp_path, 'checkpoint = "c"\n[streams]\n[queries]\n')
     assert ["at least one" in problem for problem in found] == [True, True]
@@ -116,7 +130,8 @@ def test_no_stream_and_no_query(tmp_path: Path) -> None:
 
 def test_examples_are_written_as_the_file_is(tmp_path: Path) -> None:
     pytest.importorskip("yaml")
-    text = "checkpoint: c\nstreams:\n  TCP:\n    format: rate\nqueries:\n  web: {text: SELECT, to: memory}\n"
+    web = "  web:\n    text: SELECT value FROM TCP WINDOW [1]\n    to: memory\n"
+    text = f"checkpoint: c\nstreams:\n  TCP:\n    format: rate\nqueries:\n{web}"
     assert problems_of(tmp_path, text, "session.yaml") == [
         'session.yaml:3: streams.TCP: event_time is missing: write event_time: "ts"'
     ]

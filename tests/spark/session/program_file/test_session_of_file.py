@@ -64,6 +64,13 @@ def test_problems_of_all_queries_are_told_at_once(spark: SparkSession, program: 
     assert [problem.partition(": ")[0] for problem in found] == [":14:25", ":20:6"]
 
 
+def test_a_wrong_window_is_told_beside_a_wrong_stream(spark: SparkSession, program: Path) -> None:
+    program.write_text(program.read_text().replace('event_time = "ts"', 'event_time = "src"'))
+    found = problems_of(spark, program, "WINDOW", "WINDOWS")
+    assert found[0].startswith(":11: streams.TCP.event_time: ")
+    assert [problem.split(": ")[1] for problem in found[1:]] == ["queries.to_host_2.text", "queries.odd.text"]
+
+
 def test_spark_says_nothing_beside_the_problem(
     spark: SparkSession, program: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,9 +15,10 @@ from thalweg.registry import find, hint
 from thalweg.spark.joins.join import COUNT
 from thalweg.spark.joins.text import microseconds
 from thalweg.spark.session.memory import memory_cap
-from thalweg.spark.session.program_file.fields import Checker
+from thalweg.spark.session.program_file.fields import TABLE, TEXT, Checker
 from thalweg.spark.session.program_file.positions import FieldPath, field_name
 from thalweg.spark.session.program_file.program_text import read_program_text
+from thalweg.spark.session.program_file.query_texts import note_wrong_texts
 from thalweg.spark.session.program_file.sections import (
     CONSOLE,
     FILE_FIELDS,
@@ -63,8 +64,18 @@ def read_program_file(path: Path) -> ProgramFile:
             reader.checker.note((name,), "a session needs at least one: write its name with its fields")
     reader.check_names([("streams", name) for name in program.streams] + [("tables", name) for name in program.tables])
     reader.check_folders(program.queries)
+    note_wrong_texts(reader.checker, _query_texts(file.get("queries", {})))
     reader.checker.finish()
     return program
+
+
+def _query_texts(queries: Mapping[str, Any]) -> dict[str, str]:
+    """The texts of all queries, also of queries with problems in other fields."""
+    return {
+        name: values["text"]
+        for name, values in queries.items()
+        if TABLE.holds(values) and TEXT.holds(values.get("text"))
+    }
 
 
 class _Reader:

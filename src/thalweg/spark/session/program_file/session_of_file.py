@@ -13,6 +13,7 @@ from thalweg.spark.session.program_file.fields import Checker
 from thalweg.spark.session.program_file.imports import named_object
 from thalweg.spark.session.program_file.positions import FieldPath
 from thalweg.spark.session.program_file.program_text import ProgramFileError, ProgramText
+from thalweg.spark.session.program_file.query_texts import note_wrong_texts
 from thalweg.spark.session.program_file.sections import (
     FILE_FORMATS,
     MEMORY,
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 def session_of_file(spark: SparkSession, file: ProgramFile) -> Session:
     """The session, ready to start, or a `ProgramFileError` with the problems that were found.
 
-    Queries are analysed only if all streams, tables and predicates are as they should be.
+    Queries are analysed only if all streams, tables and predicates are as they should be; else their windows, clauses
+    and functions are checked, which need no streams.
     """
     session = Session(spark, checkpoint=file.checkpoint, late=file.late, memory=file.memory)
     checker = Checker(file.text)
@@ -46,6 +48,7 @@ def session_of_file(spark: SparkSession, file: ProgramFile) -> Session:
     for name, predicate in file.predicates.items():
         with checker.collected(), _blamed(file.text, ("predicates", name)):
             session.predicate(name, named_object(predicate, file.text.folder))
+    note_wrong_texts(checker, {name: query.text for name, query in file.queries.items()})
     checker.finish()
     for name, query in file.queries.items():
         sink = _sink(query.to)
