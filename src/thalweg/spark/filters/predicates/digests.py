@@ -54,15 +54,15 @@ def answers_digest(function: Callable[..., Any]) -> str:
     return short_digest(list(_texts(function, {})))
 
 
-def _texts(value: Any, seen: dict[int, Any]) -> Iterator[str]:  # noqa: ANN401 - any value, a case for each kind
+def _texts(value: Any, seen: dict[int, tuple[int, Any]]) -> Iterator[str]:  # noqa: ANN401 - any value, a case for each kind
     """Texts that tell a value; an object that was told before is told by its number."""
     if isinstance(value, PLAIN):
         yield repr(value)
         return
     if id(value) in seen:
-        yield f"#{list(seen).index(id(value))}"
+        yield f"#{seen[id(value)][0]}"
         return
-    seen[id(value)] = value  # which lives as long as its number counts
+    seen[id(value)] = len(seen), value  # which lives as long as its number counts
     kind = type(value)
     yield f"{kind.__module__}.{kind.__qualname__}("
     parts: Any = ()
