@@ -136,6 +136,16 @@ def test_what_cannot_be_right_is_refused(spark: SparkSession) -> None:
         tw.lookup(pa.table({"id": [1, 1], "b": [1, 2]}), on="id", columns=["b"])
 
 
+def test_columns_are_brought_in_a_first_call_where_the_lookup_runs_in_python(spark: SparkSession) -> None:
+    frame = spark.range(10).selectExpr("id", "id % 5 AS a").localCheckpoint()
+    wanted = tw.lookup(pa.table({"a": [3, 4], "b": ["x", "y"]}), on="a", columns=["b"])
+    even = tw.predicate(lambda x: x % 2 == 0, on="id", takes="numpy", name="even")
+    for conditions in ([], ["id > 3"]):
+        for _ in range(2):
+            kept = tw.where(frame, wanted, *conditions, even, route_by="a")
+            assert sorted(map(tuple, kept.collect())) == [(4, 4, "y"), (8, 3, "x")]
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("route_by", [None, "a"])
 def test_streams_bring_columns_too(spark: SparkSession, tmp_path: Path, route_by: str | None) -> None:

@@ -127,9 +127,10 @@ class _Lowering:
         return self._bring(frame.drop(*self._scratch) if self._scratch else frame)
 
     def first_conditions(self) -> list[Column] | None:
-        """The conditions of a first stage in Spark, if they can stand in one filter; none if Python comes first."""
+        """The conditions of a first stage in Spark; none if Python comes first. None if a filter of them is not all."""
         first = self._plan.stages[0]
-        if self._query.policy.options["pinned"]:
+        is_more = self._query.brings or self._unchecked or self._known_by_source()
+        if is_more or self._query.policy.options["pinned"]:
             return None
         return [self._kept_by(number) for number in first.predicates] if first.place is Place.SPARK else []
 
