@@ -94,6 +94,15 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.OK
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Note the numbers of passed, failed and skipped tests for `.ci/run`, which adds them up over many runs of pytest."""
+    if counts := os.environ.get("THALWEG_TEST_COUNTS"):
+        outcomes = [("passed",), ("failed", "error"), ("skipped",)]
+        numbers = [sum(len(terminalreporter.stats.get(name, [])) for name in names) for names in outcomes]
+        with Path(counts).open("a", encoding="utf-8") as file:
+            print(*numbers, file=file)
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark the tests that use Spark or start their own, those of joins, of their cells and orders, and the lab's."""
     place = item.path.relative_to(Path(__file__).parent)
