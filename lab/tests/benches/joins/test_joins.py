@@ -58,10 +58,19 @@ def test_fixed_orders_and_adaptive_ones_agree() -> None:
 
 
 def test_spark_itself_gives_the_same_results(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "CONTROL_ROUNDS", 1)
+    for count in ("CONTROL_ROUNDS", "MOST_CONTROL_ROUNDS", "RUNS"):
+        monkeypatch.setattr(streams, count, 1)
     ticks: list[tuple[int, int]] = []
     results = two_way.measure(spark, lambda *tick: ticks.append(tick), rows=200, batches=1)
     check(results, "two-way", [">= 2.5", "0.95 to 1.05"], ticks)
+
+
+def test_of_several_runs_the_median_counts_and_all_must_agree() -> None:
+    runs = iter([Measurement(1, 2, 3.0), Measurement(1, 2, 1.0), Measurement(1, 2, 2.0)])
+    assert streams.median_run(lambda: next(runs), 3).seconds == 2.0
+    runs = iter([Measurement(1, 2, 3.0), Measurement(1, 3, 1.0)])
+    with pytest.raises(AssertionError, match="different results"):
+        streams.median_run(lambda: next(runs), 2)
 
 
 @pytest.mark.parametrize(
