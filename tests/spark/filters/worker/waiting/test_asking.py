@@ -115,6 +115,24 @@ def test_a_trial_that_fails_is_no_attempt_of_its_row(rows: int) -> None:
     assert max(calls.values()) <= 3  # other rows make the next trial
 
 
+def test_late_answers_of_calls_from_before_an_outage_do_not_end_it() -> None:
+    calls: list[float] = []
+
+    def service(loop: VirtualLoop) -> Service:
+        async def answer(row: int) -> bool:
+            calls.append(loop.time())
+            if 0.5 <= loop.time() < 5:
+                raise ConnectionError("down")
+            await asyncio.sleep(0.02 + row % 20 / 10)
+            return True
+
+        return answer
+
+    answers, _ = ask_all(100, service, concurrency=20, retries=2)
+    assert all(answer.value and answer.reason is None for answer in answers)
+    assert sum(0.5 <= at < 5 for at in calls) < 2 * FAILURES_IN_A_ROW + 10
+
+
 def test_the_last_row_makes_every_trial_until_the_service_is_given_up() -> None:
     calls: list[float] = []
 

@@ -105,7 +105,7 @@ class Asker:
                 if ends is None and self.waiting.deadline is not None:
                     ends = self._clock() + self.waiting.deadline
                 is_trial = self.breaker.begin()
-                answered = await self._attempt(function, row, ends)
+                answered = await self._attempt(function, row, ends, is_trial=is_trial)
             if self.budget is not None:
                 self.budget.correct((answered.cost if self.calls.tells_cost else 1.0) - expected)
             seconds += answered.seconds
@@ -167,7 +167,9 @@ class Asker:
             return f"TimeoutError: no answer within the deadline of {self.waiting.deadline:g} seconds"
         return f"TimeoutError: no answer within {self.waiting.timeout:g} seconds"
 
-    async def _attempt(self, function: Function, row: tuple[Any, ...], ends: float | None) -> Answered:
+    async def _attempt(
+        self, function: Function, row: tuple[Any, ...], ends: float | None, *, is_trial: bool
+    ) -> Answered:
         """One call, for as long as an attempt may take, and not beyond the deadline."""
         self.calls.calls += 1
         before = self._clock()
@@ -180,15 +182,15 @@ class Asker:
             self.breaker.failed()
         except FunctionStoppedError as error:
             reason = str(error)
-            self.breaker.succeeded()
+            self.breaker.succeeded(is_trial=is_trial)
         except Exception as error:  # noqa: BLE001 - any error of the user's function
             reason = describe(error)
             if is_of_service(error):
                 self.breaker.failed()
             else:
-                self.breaker.succeeded()
+                self.breaker.succeeded(is_trial=is_trial)
         else:
-            self.breaker.succeeded()
+            self.breaker.succeeded(is_trial=is_trial)
             self.calls.answered += 1
             cost = 0.0
             if isinstance(value, Judged):

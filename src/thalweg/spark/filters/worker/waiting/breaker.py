@@ -34,7 +34,7 @@ class CircuitBreaker:
     True
     >>> breaker.pause()
     0.05
-    >>> breaker.succeeded()
+    >>> breaker.succeeded(is_trial=True)
     >>> breaker.pause()
     0.0
     """
@@ -77,8 +77,10 @@ class CircuitBreaker:
         self._is_trying = self._down_since is not None
         return self._is_trying
 
-    def succeeded(self) -> None:
-        """A call was answered: the service is up."""
+    def succeeded(self, *, is_trial: bool) -> None:
+        """A call was answered: the service is up, unless the call began before the service was known to be down."""
+        if self.is_down and not is_trial:
+            return
         self._failures, self._down_since, self._is_trying, self._next_pause = 0, None, False, FIRST_PAUSE
 
     def failed(self) -> None:
