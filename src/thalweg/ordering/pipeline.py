@@ -197,6 +197,8 @@ class Pipeline:
 
     def _keep(self, rows: Rows) -> Booleans:
         """Which rows of a slice all filters keep; the policy learns from it."""
+        if self._calls is not None:
+            self._calls.begin_batch()
         return run_alone(self._steps(rows, self._start))
 
     def _steps(self, rows: Rows, start: int) -> Steps[Booleans]:

@@ -66,8 +66,10 @@ class ServiceCalls:
         return int(np.count_nonzero(policy.profile.masks & self._holding(policy.order) == 0))
 
     def looks(self, policy: Policy) -> bool:
-        """Whether the first look is still to be had."""
-        return self._looked_at < LONGEST_LOOK * FIRST_LOOK_OF_CALLS and self.known(policy) < FIRST_LOOK_OF_CALLS
+        """Whether the first look is still to be had; there is none where nothing is profiled, or may be overtaken."""
+        if self._looked_at >= LONGEST_LOOK * FIRST_LOOK_OF_CALLS or not policy.sampler.full_probability:
+            return False
+        return self._may_change(policy.order) and self.known(policy) < FIRST_LOOK_OF_CALLS
 
     def missing(self, policy: Policy, dropper: int) -> int | None:
         """How many rows that a service drops are to be chosen for the first look; None if they are chosen as usual."""
@@ -94,8 +96,15 @@ class ServiceCalls:
         return tuple(each for each in further if each not in self.waiting or self._may_overtake(each, dropper))
 
     def _may_overtake(self, service: int, other: int) -> bool:
-        """Whether a service may drop more for its cost than another filter; it does not, even if it drops all rows."""
+        """Whether a service may drop more for its cost than a filter before it: not if dropping all rows is too little."""
+        if not self._shares[other]:  # it has seen no row: a service may be as any other, and behind other filters
+            return other in self.waiting
         return bool(self._costs[service] * self._shares[other].per_row < MARGIN * self._costs[other])
+
+    def _may_change(self, order: tuple[int, ...]) -> bool:
+        """Whether a service may have to go ahead of a filter before it."""
+        first = self._holding(order).bit_count()  # the position of this filter
+        return any(number in self.waiting for number in order[first + 1 :])
 
     def guess(self, costs: Floats, calls: Floats, second: float) -> Floats:
         """Costs, with guesses where nothing is known, such that no service comes ahead of other filters by chance.
