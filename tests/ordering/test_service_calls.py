@@ -111,9 +111,7 @@ def test_a_service_that_is_cheaper_than_a_filter_comes_before_it() -> None:
 
 def test_many_rows_wait_when_the_first_look_is_over_also_if_a_service_drops_nothing() -> None:
     policy, service = AGreedy(3), Service(0, 1e-3)
-    assert (
-        ServiceCalls({2: service}, 3).most_waiting(policy) == QUEUE * service.concurrency
-    )  # nothing to learn
+    assert ServiceCalls({2: service}, 3).most_waiting(policy) == QUEUE * service.concurrency  # nothing to learn
     assert ServiceCalls({0: service, 1: service}, 3).most_waiting(AGreedy(3, p=0)) == 2 * QUEUE * service.concurrency
     calls = ServiceCalls({0: service, 1: service}, 3)
     assert calls.most_waiting(policy) == FEW_WAITING

@@ -96,7 +96,7 @@ class ServiceCalls:
         return tuple(each for each in further if each not in self.waiting or self._may_overtake(each, dropper))
 
     def _may_overtake(self, service: int, other: int) -> bool:
-        """Whether a service may drop more for its cost than a filter before it: not if dropping all rows is too little."""
+        """Whether a service may drop more for its cost than a filter before it: not if all rows were too few."""
         if not self._shares[other]:  # it has seen no row: a service may be as any other, and behind other filters
             return other in self.waiting
         return bool(self._costs[service] * self._shares[other].per_row < MARGIN * self._costs[other])
