@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from thalweg.ordering import AGreedy
 from thalweg.ordering.overlap import WaitedFor
-from thalweg.ordering.pipeline import QUEUE, Pipeline
+from thalweg.ordering.pipeline import Pipeline
+from thalweg.ordering.service_calls import QUEUE
 from thalweg.ordering.types import Booleans, Integers
 
 THREADS = ThreadPoolExecutor(3)  # answers come late and in any order

@@ -72,14 +72,16 @@ def fill(segment: ProfileSegment, masks: Integers, times: Floats, timed: Boolean
     start = segment.cursor[FILL]
     for k in range(masks.size):
         segment.masks[start + k] = masks[k]
-        if timed[k]:
-            for i in range(segment.reference.size):
-                sample = times[k, i]
+    for i in range(segment.reference.size):
+        samples, reference = times[:, i], float(segment.reference[i])
+        total, samples_seen = float(segment.time_sum[i]), int(segment.time_count[i])
+        for k in range(masks.size):
+            if timed[k]:
+                sample = float(samples[k])
                 if not math.isnan(sample):
-                    if segment.reference[i] > 0.0:
-                        sample = min(sample, TIME_CLIP * segment.reference[i])
-                    segment.time_sum[i] += sample
-                    segment.time_count[i] += 1
+                    total += min(sample, TIME_CLIP * reference) if reference > 0.0 else sample
+                    samples_seen += 1
+        segment.time_sum[i], segment.time_count[i] = total, samples_seen
     segment.cursor[FILL] = start + masks.size
     if segment.cursor[FILL] < segment.masks.size:
         return False

@@ -41,16 +41,17 @@ FULL, COLUMN, ROW, DIAGONALS = (int(entries) for entries in ViewEntries)
 @inlined
 def count(view: Integers, order: Integers, entries: int, column: int, mask: int, sign: int) -> int:
     """Add (sign 1) or take away (sign -1) one profile tuple (figure 3); returns the last row it touches."""
-    filters = order.size
+    filters, mask = order.size, int(mask)
     if mask == 0:
         return -1
     first = 0  # the position that drops the tuple
-    while not (mask >> order[first]) & 1:
+    while not (mask >> int(order[first])) & 1:
         first += 1
     if entries == FULL:
-        for row in range(first + 1):
-            for position in range(first, filters):  # adding the bit is faster than branching on it
-                view[row, position] += sign * ((mask >> order[position]) & 1)
+        for position in range(first, filters):  # adding the bit is faster than branching on it
+            bit = sign * ((mask >> int(order[position])) & 1)
+            for row in range(first + 1):
+                view[row, position] += bit
     elif entries == COLUMN:
         if first < column:
             view[first, first] += sign

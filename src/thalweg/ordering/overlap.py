@@ -99,14 +99,19 @@ def run_together(slices: Iterator[Steps[Result]], most_waiting: Callable[[], int
     return [results[number] for number in range(begun)]
 
 
-class ToldCost:
-    """The mean cost of a row lately, as a filter tells it.
+class MeanCost:
+    """The mean cost of a row lately, of a filter that waits: the seconds of its capacity, or as it is told.
 
-    >>> told = ToldCost()
-    >>> told.note(rows=10, cost=50)
-    >>> told.per_row
+    Unlike a filter that computes, it has no cost of a call besides its rows, and a call of few rows tells as much of a
+    row as any other.
+
+    >>> mean = MeanCost()
+    >>> mean.note(rows=10, cost=50)
+    >>> mean.per_row
     5.0
     """
+
+    per_call = 0.0
 
     def __init__(self) -> None:
         self._rows = self._cost = 0.0
@@ -116,8 +121,18 @@ class ToldCost:
 
     @property
     def per_row(self) -> float:
-        """NaN as long as nothing was told."""
+        """NaN as long as nothing is known."""
         return self._cost / self._rows if self._rows else math.nan
+
+    def expect(self, per_row: float, per_call: float = 0.0) -> None:
+        """Begin with the cost of an earlier run; the rows that follow soon outweigh it."""
+        if per_row > 0:
+            self._cost, self._rows = per_row, 1.0
+
+    def forget(self) -> None:
+        """Estimate the cost anew; until rows tell it, it is as before."""
+        if self._rows:
+            self._cost, self._rows = self.per_row, 1.0
 
     def note(self, rows: int, cost: float) -> None:
         """Learn from some rows."""

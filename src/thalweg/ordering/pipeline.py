@@ -10,14 +10,16 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from thalweg.ordering.checked import costs_of
-from thalweg.ordering.overlap import Steps, ToldCost, Wait, WaitingFilter, run_alone, run_together
+from thalweg.ordering.overlap import MeanCost, Steps, Wait, WaitingFilter, run_alone, run_together
 from thalweg.ordering.policy import Policy
+from thalweg.ordering.service_calls import FIRST_LOOK_OF_CALLS, LOSS_OF_CALLS, ServiceCalls
 from thalweg.ordering.slices import SliceCounts, SliceSizes, UntoldSlices
 from thalweg.ordering.stopwatch import Stopwatch
 from thalweg.ordering.types import Booleans, Floats, Integers
@@ -32,9 +34,6 @@ LOSS = 1.0
 PROFILE_SHARE = 0.005
 MOST_RESTARTS = 20  # that are remembered
 FIRST_LOOK = 200  # profile tuples that are made, however much they cost (docs/decisions/0078 and 0121)
-# Calls of services are dearer than the time of processors, and services are few: the same for filters that wait.
-LOSS_OF_CALLS, FIRST_LOOK_OF_CALLS = 0.5, 32
-QUEUE = 2  # rows that wait for services, for each row that these may be asked for at once
 TIE = 1e-6  # the cost of a second where filters tell costs in another unit: time decides between equal costs
 
 
@@ -48,6 +47,7 @@ class Chosen(NamedTuple):
     dropper: int  # the filter that dropped them
     further: tuple[int, ...]  # the filters that they are to be evaluated on besides
     rows: Integers
+    tells: bool = False  # whether they may tell of the order of filters that wait
 
 
 class Pipeline:
@@ -106,16 +106,16 @@ class Pipeline:
         self._spent = 0.0  # the filters' time
         self._earned = 0.0  # time that profiling may have taken by now: a share of the filters' time
         self._start = 0  # of the slice in its batch
-        self._watches = tuple(Stopwatch() for _ in filters)
+        self._watches = tuple(Stopwatch() if callable(each) else MeanCost() for each in filters)
         self._untold = UntoldSlices(len(filters))
         self._waiting: dict[int, WaitingFilter] = {
             number: each for number, each in enumerate(filters) if not callable(each)
         }
-        self._told = tuple(ToldCost() for _ in filters)
-        self._profiling = 0  # rows that are chosen to be profiled, and are not learnt from yet
+        self._told = tuple(MeanCost() for _ in filters)
+        self._calls = ServiceCalls(self._waiting, len(filters)) if self._waiting else None
+        self._rows_profiled = 0
         self._told_earned = self._told_profiling = 0.0  # told costs that profiling may have taken by now, and has taken
         self._loss, self._first_look = (LOSS_OF_CALLS, FIRST_LOOK_OF_CALLS) if self._waiting else (LOSS, FIRST_LOOK)
-        self._reached = (0.0, 0.0)  # rows lately, and how many of them reached a filter that waits
 
     @property
     def evaluated(self) -> Integers:
@@ -174,9 +174,9 @@ class Pipeline:
 
     def keep(self, rows: Rows) -> Booleans:
         """Which of the rows all filters keep."""
-        if self._waiting:
-            self._profiling = 0  # a batch in which a filter failed has left some
-            parts = run_together(self._slices(rows), self._most_waiting)
+        if self._calls is not None:
+            self._calls.begin_batch()
+            parts = run_together(self._slices(rows, self._calls), partial(self._calls.most_waiting, self.policy))
             return np.concatenate([np.zeros(0, np.bool_), *parts])
         parts, start = list[Booleans](), 0
         while start < len(rows):
@@ -187,25 +187,18 @@ class Pipeline:
             start = stop
         return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.bool_), *parts])
 
-    def _slices(self, rows: Rows) -> Iterator[Steps[Booleans]]:
+    def _slices(self, rows: Rows, calls: ServiceCalls) -> Iterator[Steps[Booleans]]:
         """Slices to be run beside each other, each of as many rows as a service may be asked for at once."""
         start = 0
         while start < len(rows):
-            size = self._sizes.choose(len(rows) - start, SLICE_SECONDS)
-            seen, reached = self._reached if self._reached[0] else (1.0, 1.0)
-            if reached:
-                size = min(size, int(max(each.concurrency for each in self._waiting.values()) * seen / reached) + 1)
+            size = min(self._sizes.choose(len(rows) - start, SLICE_SECONDS), calls.most_in_slice(self.policy))
             yield self._steps(rows[start : start + size], start)
             start += size
 
-    def _most_waiting(self) -> int:
-        """How many rows may wait for services; few as long as little is known of the best order."""
-        places = [waiting.concurrency for waiting in self._waiting.values()]
-        return max(places) if len(self.policy.profile) < self._first_look else QUEUE * sum(places)
-
     def _keep(self, rows: Rows) -> Booleans:
         """Which rows of a slice all filters keep; the policy learns from it."""
-        self._profiling = 0
+        if self._calls is not None:
+            self._calls.begin_batch()
         return run_alone(self._steps(rows, self._start))
 
     def _steps(self, rows: Rows, start: int) -> Steps[Booleans]:
@@ -219,7 +212,9 @@ class Pipeline:
             self._note(counts, order)
         if chosen and (is_current or self._all_further(order, 0) is not None):
             yield from self._profile(rows, chosen, start)
-        self._profiling -= sum(each.rows.size for each in chosen)
+        if self._calls is not None:
+            self._calls.rows_chosen -= sum(each.rows.size for each in chosen)
+            self._calls.telling_chosen -= sum(each.rows.size for each in chosen if each.tells)
         if kept is None:
             return np.ones(len(rows), np.bool_)
         result = np.zeros(len(rows), np.bool_)
@@ -247,26 +242,35 @@ class Pipeline:
             passed, counts.seconds[number] = yield from self._evaluate(number, part, count)
             kept = int(np.count_nonzero(passed))
             counts.evaluated[number], counts.dropped[number] = count, count - kept
+            if self._calls is not None:
+                self._calls.note_filter(number, count, count - kept)
             if kept == count:
                 continue
-            if may_profile and (sampled := self._sampled(count - kept)).size:
+            if may_profile and (sampled := self._sampled(number, count - kept)).size:
                 further = policy.needs(position) if policy.order == order else self._all_further(order, position)
                 if further is not None:
                     gone = np.flatnonzero(~passed)[sampled]
-                    chosen.append(Chosen(number, further, gone if alive is None else alive[gone]))
-                    self._profiling += sampled.size
+                    chosen.append(self._chosen(number, further, gone if alive is None else alive[gone]))
             alive = passed.nonzero()[0] if alive is None else alive[passed]
             count, part = kept, rows[alive]
         return alive, chosen
 
-    def _sampled(self, dropped: int) -> Integers:
-        """Which of so many dropped rows are profiled; no more than needed for a first look, which comes late here."""
+    def _sampled(self, number: int, dropped: int) -> Integers:
+        """Which of so many rows that a filter dropped are profiled."""
         sampled = self.policy.sampler.choose(dropped)
-        if not self._waiting:
+        if self._calls is None or not self.policy.sampler.probability:
             return sampled
-        known = len(self.policy.profile)
-        left = self._first_look - known - self._profiling if known < self._first_look else sampled.size
-        return sampled[: max(left, 0)]
+        missing = self._calls.missing(self.policy, number)
+        return sampled if missing is None else np.arange(min(missing, dropped))
+
+    def _chosen(self, number: int, further: tuple[int, ...], rows: Integers) -> Chosen:
+        """Rows that a filter dropped, with the filters that they are to be evaluated on."""
+        if self._calls is None:
+            return Chosen(number, further, rows)
+        tells = self._calls.tells(number, self.policy.order)
+        self._calls.rows_chosen += rows.size
+        self._calls.telling_chosen += rows.size * tells
+        return Chosen(number, self._calls.worth_asking(number, further), rows, tells)
 
     def _all_further(self, order: tuple[int, ...], position: int) -> tuple[int, ...] | None:
         """All filters behind a position of an order that the policy no longer has, if it wants to know of all filters.
@@ -286,12 +290,11 @@ class Pipeline:
         self.tuples += rows
         self._spent += spent
         self._earned += self._share * spent
-        if self._waiting:
+        if self._calls is not None:
             waited = sum(counts.seconds[number] for number in self._waiting)
             told = sum(counts.evaluated[number] * each.per_row for number, each in enumerate(self._told) if each)
             self._told_earned += self._share * told
-            reached = max(counts.evaluated[number] for number in self._waiting)
-            self._reached = 0.5 * self._reached[0] + rows, 0.5 * self._reached[1] + reached
+            self._calls.note(rows, counts, self._times())
             self._sizes.note(rows, spent - waited)
         else:
             self._sizes.note(rows, spent)
@@ -311,17 +314,23 @@ class Pipeline:
         self._earned = self.profile_seconds
         for watch in self._watches:
             watch.forget()
+        if self._calls is not None:
+            self._calls.begin_look()
 
     @property
     def _share(self) -> float:
         """Of the filters' own time, for profiling."""
-        return max(PROFILE_SHARE, self._loss / max(len(self.policy.profile), self._first_look))
+        known = len(self.policy.profile) if self._calls is None else self._calls.known(self.policy)
+        return max(PROFILE_SHARE, self._loss / max(known, self._first_look))
 
     def _may_profile(self) -> bool:
         """Whether profiling has stayed within its share; where filters are cheap, their order matters little."""
-        if len(self.policy.profile) < self._first_look:
+        if self._calls is None:
+            return len(self.policy.profile) < self._first_look or self.profile_seconds <= self._earned
+        if self._calls.looks(self.policy):
             return True
-        return self.profile_seconds <= self._earned and self._told_profiling <= self._told_earned
+        more = 1.0 + self._calls.rows_chosen / max(self._rows_profiled, 1)  # whose answers are still to come
+        return more * self.profile_seconds <= self._earned and more * self._told_profiling <= self._told_earned
 
     def _profile(self, rows: Rows, chosen: list[Chosen], start: int) -> Steps[None]:
         """Evaluate chosen rows on the filters that the policy asks for, and show it the outcome in the rows' order."""
@@ -343,6 +352,7 @@ class Pipeline:
                     before = self._clock()
                 masks[asked[~passed]] |= 1 << number
                 self.extra_evaluations += asked.size
+        self._rows_profiled += places.size
         arrival = np.argsort(places)
         times = np.broadcast_to(self._times(), (places.size, self.policy.filters))
         self._start = start
@@ -359,7 +369,11 @@ class Pipeline:
         """The cost of a row in each filter; where nothing is known, the median of the others."""
         times = self.costs
         unknown = np.isnan(times)
-        if unknown.any() and not unknown.all():
+        if not unknown.any():
+            return times
+        if self._calls is not None:
+            return self._calls.guess(times, self.call_costs, TIE if any(self._told) else 1.0)
+        if not unknown.all():
             times[unknown] = np.median(times[~unknown])
         return times
 

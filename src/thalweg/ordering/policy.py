@@ -278,7 +278,7 @@ class Policy:
 
     def _observe(self, counts: ProcessingCounts) -> bool:
         """Learn from ordinary processing; by default only the drop-profiling probability does."""
-        self.saw_change = self.sampler.watch(counts, seen=self.profile.seen, window=self.profile.window)
+        self.saw_change = self.sampler.watch_checked(counts, seen=self.profile.seen, window=self.profile.window)
         return False
 
 

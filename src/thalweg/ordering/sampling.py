@@ -103,22 +103,21 @@ def watch(sampling: Sampling, counts: ProcessingCounts, seen: int, window: int) 
     The full probability holds until a whole window of profile tuples (`seen` counts them) is newer than the last
     change. Returns whether the probability rose, so that the caller draws the next gap anew.
     """
-    probability = sampling.probability
-    tuples = remembered = 0.0
+    probability, evaluated = sampling.probability, sampling.block["evaluated"]
     is_sudden = _is_sudden(sampling, counts)
     if is_sudden:  # the tuples from before the change are not looked at any more
-        for i in range(counts.evaluated.size):
-            _merge(sampling.block[i], sampling.reference[i], 1.0)
-    for i in range(counts.evaluated.size):
-        block = sampling.block[i]
-        block["evaluated"] += counts.evaluated[i]
-        block["dropped"] += counts.dropped[i]
-        block["seconds"] += counts.seconds[i]
-        tuples = max(tuples, block["evaluated"])
-        remembered = max(remembered, sampling.reference[i]["evaluated"])
+        _merge(sampling, 1.0)
+    evaluated += counts.evaluated
+    dropped, seconds = sampling.block["dropped"], sampling.block["seconds"]
+    dropped += counts.dropped
+    seconds += counts.seconds
+    tuples = remembered = 0.0
+    for i in range(evaluated.size):
+        tuples = max(tuples, float(evaluated[i]))
+        remembered = max(remembered, float(sampling.reference["evaluated"][i]))
     if tuples < BLOCK and not is_sudden:
         return False
-    before = probability[PROBABILITY]
+    before = float(probability[PROBABILITY])
     keep = 1.0 if remembered <= MEMORY * BLOCK else 0.5
     if is_sudden or _has_changed(sampling):
         keep = 0.0
@@ -126,21 +125,20 @@ def watch(sampling: Sampling, counts: ProcessingCounts, seen: int, window: int) 
         sampling.counters[HOLD] = seen + window
     elif seen >= sampling.counters[HOLD]:
         probability[PROBABILITY] = max(FLOOR * probability[FULL], DECAY * before)
-    for i in range(counts.evaluated.size):
-        _merge(sampling.block[i], sampling.reference[i], keep)
+    _merge(sampling, keep)
     return bool(probability[PROBABILITY] > before)
 
 
 @kernel
 def _is_sudden(sampling: Sampling, counts: ProcessingCounts) -> bool:
     """Whether counts that are told together differ from all tuples before them, so that no whole block is needed."""
+    evaluated, earlier = sampling.block["evaluated"], sampling.reference["evaluated"]
+    dropped_lately, dropped_earlier = sampling.block["dropped"], sampling.reference["dropped"]
     for i in range(counts.evaluated.size):
-        now = counts.evaluated[i]
-        block, reference = sampling.block[i], sampling.reference[i]
-        before = block["evaluated"] + reference["evaluated"]
+        now, before = float(counts.evaluated[i]), float(evaluated[i]) + float(earlier[i])
         if now >= SUDDEN and before >= SUDDEN:
-            dropped = block["dropped"] + reference["dropped"]
-            if _differs(counts.dropped[i], now, dropped, before, SUDDEN_ERRORS):
+            dropped = float(dropped_lately[i]) + float(dropped_earlier[i])
+            if _differs(float(counts.dropped[i]), now, dropped, before, SUDDEN_ERRORS):
                 return True
     return False
 
@@ -155,12 +153,22 @@ def _differs(dropped: float, evaluated: float, dropped_before: float, before: fl
 
 
 @inlined
-def _merge(block: np.void, reference: np.void, keep: float) -> None:
-    """Add a filter's block to its reference, of which a share is kept, and begin the next block."""
-    reference["evaluated"] = keep * reference["evaluated"] + block["evaluated"]
-    reference["dropped"] = keep * reference["dropped"] + block["dropped"]
-    reference["seconds"] = keep * reference["seconds"] + block["seconds"]
-    block["evaluated"] = block["dropped"] = block["seconds"] = 0.0
+def _merge(sampling: Sampling, keep: float) -> None:
+    """Add each filter's block to its reference, of which a share is kept, and begin the next block."""
+    evaluated, dropped, seconds = (
+        sampling.reference["evaluated"],
+        sampling.reference["dropped"],
+        sampling.reference["seconds"],
+    )
+    evaluated *= keep
+    dropped *= keep
+    seconds *= keep
+    evaluated += sampling.block["evaluated"]
+    dropped += sampling.block["dropped"]
+    seconds += sampling.block["seconds"]
+    sampling.block["evaluated"][:] = 0.0
+    sampling.block["dropped"][:] = 0.0
+    sampling.block["seconds"][:] = 0.0
 
 
 @kernel
@@ -191,23 +199,22 @@ def _has_changed(sampling: Sampling) -> bool:
     filters = sampling.block.size
     changed = False
     spent = expected = 0.0
+    evaluated, dropped, seconds = sampling.block["evaluated"], sampling.block["dropped"], sampling.block["seconds"]
+    evaluated_before, seconds_before = sampling.reference["evaluated"], sampling.reference["seconds"]
     for i in range(filters):
-        block, reference = sampling.block[i], sampling.reference[i]
-        now, before = block["evaluated"], reference["evaluated"]
+        now, before = float(evaluated[i]), float(evaluated_before[i])
         if now < ENOUGH or before < ENOUGH:
             continue
-        if _differs(block["dropped"], now, reference["dropped"], before, CHANGE_ERRORS):
+        if _differs(float(dropped[i]), now, float(sampling.reference["dropped"][i]), before, CHANGE_ERRORS):
             changed = True
-        spent += block["seconds"]
-        expected += reference["seconds"] / before * now
+        spent += float(seconds[i])
+        expected += float(seconds_before[i]) / before * now
     slow = expected > 0.0 and spent > SLOWER * expected
     sampling.counters[SLOW_BLOCKS] = sampling.counters[SLOW_BLOCKS] + 1 if slow else 0
     if slow and sampling.counters[SLOW_BLOCKS] < PATIENCE:  # not believed yet: the reference must not learn from it
-        for i in range(filters):
-            sampling.block[i]["seconds"] *= expected / spent
+        seconds *= expected / spent
     elif expected > SLOWER * spent:  # becoming faster is no change, but later blocks are compared with it
-        for i in range(filters):
-            sampling.reference[i]["seconds"] *= spent / expected
+        seconds_before *= spent / expected
     return bool(changed or sampling.counters[SLOW_BLOCKS] >= PATIENCE)
 
 
@@ -302,9 +309,14 @@ class Sampler:
             return False
         if not (0 <= seen < NEVER and 0 <= window < NEVER):
             raise ValueError(f"seen and window are numbers of profile tuples, not {seen} and {window}")
-        checked = counts_of(self.filters, *counts)
+        return self.watch_checked(counts_of(self.filters, *counts), seen=seen, window=window)
+
+    def watch_checked(self, counts: ProcessingCounts, *, seen: int, window: int) -> bool:
+        """`watch` of counts that a policy has checked."""
+        if not self.adaptive:
+            return False
         before = int(self.arrays.counters[HOLD])
-        if watch(self.arrays, checked, seen, window):
+        if watch(self.arrays, counts, seen, window):
             next_gap(self.arrays, self._random.random())
         return bool(self.arrays.counters[HOLD] != before)
 

@@ -107,8 +107,6 @@ class FunctionJudge:
         """Call the function; where it raises, find the rows it raises for."""
         if self._takes == "rows":
             return self._judge_each_row(view)
-        true, null = np.zeros(len(view), np.bool_), np.zeros(len(view), np.bool_)
-        reasons: dict[int, str] = {}
         groups = view.groups_by_null(self.columns) if self._takes in {"numpy", "pandas"} else None
         if groups is None:
             try:
@@ -116,7 +114,11 @@ class FunctionJudge:
             except PredicateError:
                 raise
             except Exception as error:  # noqa: BLE001 - any error of the user's function
-                self._isolate(view, np.arange(len(view)), error, (true, null, reasons))
+                failure = error
+        true, null = np.zeros(len(view), np.bool_), np.zeros(len(view), np.bool_)
+        reasons: dict[int, str] = {}
+        if groups is None:
+            self._isolate(view, np.arange(len(view)), failure, (true, null, reasons))
         else:
             for rows in groups:
                 self._judge_part(view[rows], rows, (true, null, reasons))

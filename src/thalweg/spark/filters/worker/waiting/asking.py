@@ -92,11 +92,11 @@ class Asker:
         """Ask until there is an answer, or no attempt is left, or the deadline has come."""
         ends: float | None = None  # the moment of the deadline; it counts from the first attempt on
         delay, seconds = FIRST_DELAY, 0.0
-        attempt = 0
+        attempt = trials = 0
         while True:
             async with self._places, self._alone_until_priced():
                 try:
-                    await self._turn(ends)
+                    await self._turn(ends, trials)
                 except (ServiceDownError, DeadlineError) as error:
                     return Answered(reason=str(error), seconds=seconds)
                 expected = self.calls.expected_cost
@@ -104,13 +104,17 @@ class Asker:
                     return Answered(reason=_spent(self.budget), seconds=seconds)
                 if ends is None and self.waiting.deadline is not None:
                     ends = self._clock() + self.waiting.deadline
-                answered = await self._attempt(function, row, ends)
+                is_trial = self.breaker.begin()
+                answered = await self._attempt(function, row, ends, is_trial=is_trial)
             if self.budget is not None:
                 self.budget.correct((answered.cost if self.calls.tells_cost else 1.0) - expected)
             seconds += answered.seconds
-            attempt += 1
             if answered.reason is None:
                 return answered._replace(seconds=seconds)
+            if is_trial and self.breaker.is_down:  # no attempt of the row: it was asked for on behalf of all rows
+                trials += 1
+                continue
+            attempt += 1
             late = ends is not None and self._clock() + delay > ends
             if attempt > self.waiting.retries or late:
                 last = "" if attempt == 1 else f", in the last of {attempt} attempts"
@@ -128,8 +132,11 @@ class Asker:
                     await alone.aclose()
             yield
 
-    async def _turn(self, ends: float | None) -> None:
-        """Wait until a call may begin; not beyond the deadline of a row that was asked for before."""
+    async def _turn(self, ends: float | None, trials: int) -> None:
+        """Wait until a call may begin; not beyond the deadline of a row that was asked for before.
+
+        A row by which trials have failed lets the rows behind it make the next, so that no row is asked for too often.
+        """
         while True:
             if ends is not None and self._clock() >= ends:
                 raise DeadlineError(self._late(ends))
@@ -138,7 +145,7 @@ class Asker:
                     raise ServiceDownError(
                         f"ServiceDownError: the service has been down for {self.waiting.outage:g} seconds or more"
                     )
-                pause = min(pause, self.breaker.patience + TRIAL_PAUSE)
+                pause = min(pause + trials * TRIAL_PAUSE, self.breaker.patience + TRIAL_PAUSE)
                 await self._sleep(pause if ends is None else min(pause, max(ends - self._clock(), 0.0)))
                 continue
             if self._bucket is not None:
@@ -160,9 +167,10 @@ class Asker:
             return f"TimeoutError: no answer within the deadline of {self.waiting.deadline:g} seconds"
         return f"TimeoutError: no answer within {self.waiting.timeout:g} seconds"
 
-    async def _attempt(self, function: Function, row: tuple[Any, ...], ends: float | None) -> Answered:
+    async def _attempt(
+        self, function: Function, row: tuple[Any, ...], ends: float | None, *, is_trial: bool
+    ) -> Answered:
         """One call, for as long as an attempt may take, and not beyond the deadline."""
-        self.breaker.begin()
         self.calls.calls += 1
         before = self._clock()
         limit = asyncio.timeout(self._allowed(ends))
@@ -174,15 +182,15 @@ class Asker:
             self.breaker.failed()
         except FunctionStoppedError as error:
             reason = str(error)
-            self.breaker.succeeded()
+            self.breaker.succeeded(is_trial=is_trial)
         except Exception as error:  # noqa: BLE001 - any error of the user's function
             reason = describe(error)
             if is_of_service(error):
                 self.breaker.failed()
             else:
-                self.breaker.succeeded()
+                self.breaker.succeeded(is_trial=is_trial)
         else:
-            self.breaker.succeeded()
+            self.breaker.succeeded(is_trial=is_trial)
             self.calls.answered += 1
             cost = 0.0
             if isinstance(value, Judged):

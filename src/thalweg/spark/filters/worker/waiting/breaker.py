@@ -23,7 +23,7 @@ class CircuitBreaker:
     >>> now = 0.0
     >>> breaker = CircuitBreaker(outage=30, clock=lambda: now)
     >>> for _ in range(FAILURES_IN_A_ROW):
-    ...     breaker.begin()
+    ...     is_trial = breaker.begin()
     ...     breaker.failed()
     >>> breaker.pause(), breaker.gives_up
     (0.25, False)
@@ -31,9 +31,10 @@ class CircuitBreaker:
     >>> breaker.pause()
     0.0
     >>> breaker.begin()  # the trial
+    True
     >>> breaker.pause()
     0.05
-    >>> breaker.succeeded()
+    >>> breaker.succeeded(is_trial=True)
     >>> breaker.pause()
     0.0
     """
@@ -47,6 +48,11 @@ class CircuitBreaker:
         self._opens_at = 0.0  # when the next trial may begin
         self._next_pause = FIRST_PAUSE
         self._is_trying = False
+
+    @property
+    def is_down(self) -> bool:
+        """Whether the service counts as down."""
+        return self._down_since is not None
 
     @property
     def gives_up(self) -> bool:
@@ -66,12 +72,15 @@ class CircuitBreaker:
             return TRIAL_PAUSE
         return max(self._opens_at - self._clock(), 0.0)
 
-    def begin(self) -> None:
-        """A call begins, for which `pause` was 0."""
+    def begin(self) -> bool:
+        """A call begins, for which `pause` was 0; returns whether it is a trial."""
         self._is_trying = self._down_since is not None
+        return self._is_trying
 
-    def succeeded(self) -> None:
-        """A call was answered: the service is up."""
+    def succeeded(self, *, is_trial: bool) -> None:
+        """A call was answered: the service is up, unless the call began before the service was known to be down."""
+        if self.is_down and not is_trial:
+            return
         self._failures, self._down_since, self._is_trying, self._next_pause = 0, None, False, FIRST_PAUSE
 
     def failed(self) -> None:
