@@ -127,7 +127,7 @@ class SessionEngine:
         self._tables = TableViews(spark, catalog.table_frames)
         self._results = ResultJobs(catalog, self._tables)
         self._program = Program(())
-        self.orders = ConditionOrders(catalog.streams)  # of costly conditions
+        self.orders = ConditionOrders(catalog.streams, catalog.predicates)  # of costly conditions
         self._orders_credit = 0.0  # seconds that looking at them may take
         self._delays = {name: stream.delay for name, stream in catalog.streams.items()}
         self._predicates = dict(self.position.predicates)
@@ -274,7 +274,7 @@ class SessionEngine:
         rows = {stream: sum(pane.rows for pane in ends.values()) for stream, ends in self._arrived[0].items()}
         for stream in self.orders.due(self.program, rows):
             start = time.perf_counter()
-            self._program = self.orders.look(batch, number, self.program, stream, rows[stream])
+            self._program = self.orders.look(batch, number, self.program, stream, rows[stream], sum(rows.values()))
             self._orders_credit -= time.perf_counter() - start
 
     def _join_selectivities(self, program: Program, views: RowViews) -> Mapping[str, Mapping[str, float]]:

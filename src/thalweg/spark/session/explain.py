@@ -41,7 +41,7 @@ def describe_session(session: Session) -> dict[str, Any]:
     """All that is known of a session at this moment."""
     engine = session.engine
     batches = list(engine.history.batches) if engine is not None else []
-    shared = (*engine.program.conditions, *engine.program.calls) if engine is not None else ()
+    shared = engine.program.shared if engine is not None else ()
     together = _computed_together(session, engine)
     return {
         "key": session.thalweg_run.key,
