@@ -53,6 +53,24 @@ def test_ranges_grow_with_the_statistics_and_it_is_told() -> None:
     assert one.extensions == 1
 
 
+def test_charts_are_extended_once_for_rounds_that_end_together() -> None:
+    alone, together = ByChart(COSTS), ByChart(COSTS)
+    series = [single(0.4, rate) for rate in (100.0, 200.0, 400.0, 30.0, 800.0)]
+    together.prepare(series)
+    for counted in series:
+        for one in (alone, together):
+            one.choose(counted)
+            one.observe(counted)
+    assert (together.builds, together.extensions) == (2, 1)  # the second with the first estimates
+    assert (alone.builds, alone.extensions) == (6, 4)
+    assert alone.charts is not None
+    assert together.charts is not None
+    assert together.charts.by_alias["TCP"].dimensions == alone.charts.by_alias["TCP"].dimensions
+    together.prepare([])
+    together.prepare(series[:2])
+    assert together.builds == 2
+
+
 def test_join_selectivities_that_stray_build_the_chart_anew() -> None:
     costs = PlanCosts(plan_space(q2()), CostModel(1.0), Weights())
     one = ByChart(costs, rounds=1)

@@ -64,18 +64,16 @@ class ByChart(PlanScheduler):
             self._looked_up = (self.charts, expected, regions)
         return regions
 
-    def _cover(self, expected: RoundStatistics, *, renewed: bool = False) -> None:
-        if self.charts is None:
-            self._ranges = first_ranges(self.costs, expected)
-            self._build(expected)
-            return
-        ranges = extended_ranges(self.costs, self._ranges, expected)
-        if ranges != self._ranges:
-            self.extensions += 1
-            self._ranges = ranges
-            self._build(expected)
-        elif renewed:
-            self._build(expected)
+    def _cover(self, *expected: RoundStatistics, renewed: bool = False) -> None:
+        """Charts are built once for all of these statistics, however many of them are new."""
+        is_first = self.charts is None
+        ranges = before = first_ranges(self.costs, expected[0]) if is_first else self._ranges
+        for each in expected:
+            ranges = extended_ranges(self.costs, ranges, each)
+        self._ranges = ranges
+        self.extensions += ranges != before
+        if is_first or renewed or ranges != before:
+            self._build(expected[-1])
 
     def _rebuild(self) -> None:
         expected = self.estimates.expected

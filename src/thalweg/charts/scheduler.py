@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -80,6 +80,14 @@ class PlanScheduler(ABC):
         self._last: PlanChoice | None = None
         self._last_expected: RoundStatistics | None = None
         self._open: tuple[PlanChoice, RoundStatistics | None, bool, bool] | None = None
+
+    def prepare(self, counted: Sequence[RoundStatistics]) -> None:
+        """See that charts cover the rounds that come next, if several have been counted: `choose` then finds them so.
+
+        Charts are extended once, and not round by round.
+        """
+        if counted:
+            self._cover(*map(self.estimates.completed, counted))
 
     def choose(self, counted: RoundStatistics | None = None) -> QueryPlan:
         """The plan for the next round.
@@ -180,7 +188,7 @@ class PlanScheduler(ABC):
         return None
 
     def _cover(  # noqa: B027 - only schedulers with charts react
-        self, expected: RoundStatistics, *, renewed: bool = False
+        self, *expected: RoundStatistics, renewed: bool = False
     ) -> None:
         """See that charts cover these statistics; `renewed` says that an estimate which charts hold has changed."""
 

@@ -132,14 +132,16 @@ class Metrics(StreamingQueryListener):
             self._ended(explanation_of(found).to_dict(), None if was_stopped else error)
 
     def _find(self, query: str) -> list[runs.Run]:
-        """The runs of a query; its plan is looked through until they are found."""
-        if not self._runs.get(query):
-            attached = runs.attached_to(query)
-            if attached is not None:
-                self._runs[query] = [attached]
-            else:
-                running = next((each for each in self._spark.streams.active if str(each.id) == query), None)
-                self._runs[query] = runs.find(keys_in_plan(running)) if running is not None else []
+        """The runs of a query; its plan is looked through until they are found.
+
+        A query that is started again from its checkpoint has its old id, and may be driven by another run.
+        """
+        attached = runs.attached_to(query)
+        if attached is not None:
+            self._runs[query] = [attached]
+        elif not self._runs.get(query):
+            running = next((each for each in self._spark.streams.active if str(each.id) == query), None)
+            self._runs[query] = runs.find(keys_in_plan(running)) if running is not None else []
         return self._runs[query]
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.spark.session.harness import SECOND, Batch, Driver, QueryText, expected, rows_in_memory, with_end
 from tests.spark.session.test_guards import program
 
+import thalweg as tw
 from thalweg.ordering.cost import order_cost
 from thalweg.ordering.static_greedy import greedy_order
 from thalweg.spark.filters.sample import take_sample
@@ -155,6 +156,50 @@ def test_the_order_follows_what_rows_tell_and_results_do_not(
     assert rows_in_memory(query).total()
     assert 2 <= len(looks) < len(end)
     assert all(rows <= 4000 for rows in looks)
+
+
+def test_a_cheap_predicate_that_drops_more_comes_before_a_pattern(
+    spark: SparkSession, tmp_path: Path, looks: list[int]
+) -> None:
+    """It is asked again where it has failed, and no pattern rejects the row: the query fails as without that order."""
+    driver = Driver(spark, tmp_path)
+
+    @tw.predicate(on="x", takes="rows", name="is_seventh")
+    def is_seventh(x: int) -> bool:
+        if x == 1200:
+            raise ValueError("no number")
+        return x % 7 == 0
+
+    driver.session.predicate("is_seventh", is_seventh)
+    texts = [
+        QueryText("SELECT x FROM A WHERE is_seventh(x) AND s LIKE '%a%' AND k >= 0", 5),
+        QueryText("SELECT k, x FROM A WHERE is_odd(x) AND s LIKE '%b%'", 5),
+        QueryText("SELECT x FROM A WHERE s LIKE '%c%' AND NOT is_odd(x) AND s LIKE '%b%'", 5),
+    ]
+    queries = [driver.session.query(str(text)) for text in texts]
+    failing = driver.session.query("SELECT x FROM A WHERE s LIKE '%b%' AND is_seventh(x) WINDOW [5]")
+    words = ["ab", "b", "c", None, "cb"]
+    harmless = [{"A": [row for row in each["A"] if row[1] != 1200]} for each in batches_of(words, 4)]
+    for batch in harmless:
+        driver.run(batch)
+        assert driver.engine is not None
+        driver.engine._orders_credit = 0.0  # noqa: SLF001 - samples of a test take longer than its micro-batches
+    assert 1 <= len(looks) <= len(harmless)
+    (about,) = driver.session.explain().to_dict()["sessions"][0]["costly_conditions"]
+    order = [each["condition"] for each in about["conditions"]]
+    assert set(order[:3]) == {"is_seventh(`x`)", "is_odd(`x`)", "NOT is_odd(`x`)"}
+    assert about["seconds"] < about["seconds_as_written"]
+    assert f"costly conditions on A since micro-batch 1: {order[0]} (" in str(driver.session.explain())
+    # Now the predicate fails for a row with the first word.
+    batches = [*harmless, *batches_of(words, 1, 4), *batches_of(words[3:4], 1, 5)]
+    driver.run(*batches[4:])
+    status = {each["name"]: each["status"] for each in driver.session.explain().to_dict()["sessions"][0]["queries"]}
+    first, *others = queries
+    for query in (first, failing):
+        assert "ValueError: no number" in status[query.name]
+    for query, text in zip(others, texts[1:], strict=True):
+        assert rows_in_memory(query) == expected(text, batches), str(text)
+        assert rows_in_memory(query).total()
 
 
 def test_pauses_between_samples_grow_while_the_order_stays(

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,14 +12,16 @@ from tests.spark.session.harness import SECOND, Driver, QueryText, expected, row
 
 from thalweg.spark.plan_text import plan_text
 from thalweg.spark.session.guards import MOST_STEPS, guards_of
-from thalweg.spark.session.intake import BITS, column_slots, shared_rows
-from thalweg.spark.session.program import Program, ProgramQuery, SharedCondition
+from thalweg.spark.session.program import Program, ProgramQuery, Shared, SharedCall, SharedCondition
+from thalweg.spark.session.shared_rows import BITS, column_slots, shared_rows, with_early_calls
+from thalweg.spark.session.worker.early_calls import DECIDED, PASSES
 from thalweg.sql.parse import parse_query
 from thalweg.sql.query import Source
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+PREDICATES = ("is_odd", "is_large")
 SOURCES = [Source("A", ("ts", "x", "s")), Source("B", ("ts", "y"))]
 
 
@@ -25,22 +29,31 @@ def program(*texts: str) -> Program:
     """Queries with these conditions; LIKE and RLIKE are costly."""
     queries = []
     for number, text in enumerate(texts):
-        query = parse_query(f"SELECT ts FROM {'B' if 'y' in text else 'A'} WHERE {text} WINDOW [1]", SOURCES)  # noqa: S608 - a query of ours
+        written = f"SELECT ts FROM {'B' if 'y' in text else 'A'} WHERE {text} WINDOW [1]"  # noqa: S608 - ours
+        query = parse_query(written, SOURCES, PREDICATES)
         (read,) = query.inputs
         kept = tuple(
             SharedCondition(read.source, each.shared_sql, each.shared_sql, "LIKE" not in each.shared_sql.upper())
+            if each.call is None
+            else SharedCall(read.source, each.call, each.call.predicate)
             for each in query.selections
         )
         queries.append(ProgramQuery(str(number), query, {read.alias: kept}, {read.alias: ()}))
     return Program(tuple(queries))
 
 
-def shown(*texts: str) -> dict[str, tuple[int, list[set[str]]]]:
+def shown(*texts: str, order: Sequence[str] = ()) -> dict[str, tuple[int, list[set[str]]]]:
     """The step and the alternatives of each condition with a guard."""
     return {
         condition.sql: (guard.step, [{other.sql for other in each} for each in guard.alternatives])
-        for condition, guard in guards_of(program(*texts), "A").items()
+        for condition, guard in guards_of(ordered(program(*texts), order), "A").items()
     }
+
+
+def ordered(found: Program, order: Sequence[str]) -> Program:
+    """The program with a measured order of the conditions and calls with these texts."""
+    columns = {each.sql.replace("`", ""): each.column for each in found.shared}
+    return replace(found, orders={"A": tuple(columns[text] for text in order if text in columns)})
 
 
 def test_a_costly_condition_waits_for_the_cheap_ones_of_its_conjunctions() -> None:
@@ -72,28 +85,56 @@ def test_a_condition_is_evaluated_after_a_weaker_one_that_sees_every_row() -> No
     assert shown("s LIKE 'ab%'", "s LIKE 'a%' AND x = 1") == {"`s` LIKE 'a%'": (1, [{"`x` = 1"}])}
 
 
+def test_predicates_that_the_order_puts_before_a_condition_are_asked_before_it() -> None:
+    text = "x = 1 AND s RLIKE 'a' AND s RLIKE 'b' AND is_odd(x) AND is_large(x)"
+    order = ["s RLIKE 'a'", "is_odd(x)", "s RLIKE 'b'", "is_large(x)"]
+    assert shown(text, order=order) == {
+        "`s` RLIKE 'a'": (1, [{"`x` = 1"}]),
+        "is_odd(`x`)": (2, [{"`x` = 1", "`s` RLIKE 'a'"}]),
+        "`s` RLIKE 'b'": (3, [{"`x` = 1", "`s` RLIKE 'a'", "is_odd(`x`)"}]),
+    }
+    assert list(shown(text)) == ["`s` RLIKE 'a'", "`s` RLIKE 'b'"]
+    # No query has a predicate and a later condition any more.
+    assert shown("is_odd(x) AND s RLIKE 'a'", "is_large(x)", "s RLIKE 'b'", order=order) == {}
+    texts = ["is_odd(x) AND s RLIKE 'b'", "is_large(x) AND s RLIKE 'b'"]
+    assert shown(*texts, order=order) == {}  # is_large comes last, so that every row is matched with the pattern anyway
+    both = shown(*texts, order=["is_large(x)", "is_odd(x)", "s RLIKE 'b'"])
+    assert both == {"is_large(`x`)": (1, [set()]), "is_odd(`x`)": (1, [set()]), "`s` RLIKE 'b'": (2, BOTH)}
+
+
+BOTH = [{"is_odd(`x`)"}, {"is_large(`x`)"}]
 CHEAP, COSTLY = [f"x <> {number}" for number in range(4)], [f"s RLIKE '{number}'" for number in range(5)]
+CALLS = ["is_odd(x)", "NOT is_odd(x)", "is_large(x)"]
 
 
 @given(
-    st.lists(st.sets(st.sampled_from(CHEAP + COSTLY), min_size=1), min_size=1, max_size=6),
-    st.sets(st.sampled_from(CHEAP + COSTLY)),
+    st.lists(st.sets(st.sampled_from(CHEAP + COSTLY + CALLS), min_size=1), min_size=1, max_size=6),
+    st.sets(st.sampled_from(CHEAP + COSTLY + CALLS)),
+    st.permutations(COSTLY + CALLS),
 )
 def test_conjunctions_are_true_where_they_would_be_without_guards(
-    conjunctions: list[set[str]], true_conditions: set[str]
+    conjunctions: list[set[str]], true_conditions: set[str], order: list[str]
 ) -> None:
-    found = program(*(" AND ".join(sorted(conjunction)) for conjunction in conjunctions))
+    """A predicate that was not asked early is asked when rows are taken in, for the rows whose conditions are true."""
+    found = ordered(program(*(" AND ".join(sorted(conjunction)) for conjunction in conjunctions)), order)
     guards = guards_of(found, "A")
-    is_true = {each: each.sql.replace("`", "") in true_conditions for each in found.conditions}
-    answers = {each for each in found.conditions if each not in guards and is_true[each]}
+    assert len({guard.step for each, guard in guards.items() if isinstance(each, SharedCall)}) <= 1
+    assert all(guard.step <= MOST_STEPS for guard in guards.values())
+    is_true = {each: each.sql.replace("`", "") in true_conditions for each in found.shared}
+    answers: set[Shared] = {each for each in found.conditions if each not in guards and is_true[each]}
+    undecided = set(found.calls)
     for step in range(1, MOST_STEPS + 1):
         before = frozenset(answers)
         for condition, guard in guards.items():
-            if guard.step == step and is_true[condition] and any(each <= before for each in guard.alternatives):
-                answers.add(condition)
+            known = answers if isinstance(condition, SharedCall) else before  # calls follow each other in one step
+            if guard.step == step and any(each <= known for each in guard.alternatives):
+                undecided.discard(condition)
+                if is_true[condition]:
+                    answers.add(condition)
+    answers |= {each for each in undecided if is_true[each]}
     columns = {each.column for each in answers}
     for conjunction in found.conjunctions:
-        wanted = {each.column for each in found.conditions if is_true[each]}
+        wanted = {each.column for each in found.shared if is_true[each]}
         assert columns.issuperset(conjunction.columns) == wanted.issuperset(conjunction.columns)
 
 
@@ -156,3 +197,25 @@ def test_spark_evaluates_each_condition_once(spark: SparkSession, tmp_path: Path
     assert len(re.findall(r"A:x#\d+L? = 1\b", plan)) == 1
     # The row ends in b, but no query asks: x > 3 is false.
     assert [tuple(row)[-1] for row in spark.sql(text).collect()] == [0b0011]
+
+
+def test_a_pattern_is_matched_only_where_an_early_predicate_may_be_true(spark: SparkSession, tmp_path: Path) -> None:
+    driver = Driver(spark, tmp_path)
+    text = "SELECT k FROM A WHERE x > 0 AND s LIKE '%b' AND is_odd(x) WINDOW [5]"
+    query, catalog = driver.session.query(text).compiled, driver.session._catalog()  # noqa: SLF001
+    found = ordered(Program((query,)), ["is_odd(x)", "s LIKE '%b'"])
+    rows = [(1, 1, "ab", SECOND), (1, 2, "ab", SECOND), (1, 3, "ba", SECOND), (1, -3, "ab", SECOND)]
+    driver._frame({"A": rows, "B": [(1, 1, SECOND)]}).createOrReplaceTempView("rows_of_calls")  # noqa: SLF001
+
+    def ask(rows: str, step: int) -> str:
+        with_early_calls(spark.sql(f"SELECT * FROM {rows}"), found, catalog, step).createOrReplaceTempView("asked")  # noqa: S608 - ours
+        return "asked"
+
+    answers = [tuple(row)[-2:] for row in spark.sql(shared_rows("rows_of_calls", found, [], ask)).collect()]
+    x, s = 0b01, 0b10
+    odd, even = 1 << PASSES | 1 << DECIDED, 1 << DECIDED
+    # The second row ends in b, but the predicate is false; the last row is not asked at all.
+    assert answers == [(x | s, odd), (x, even), (x, odd), (0, 0), (None, 0)]
+    plan = plan_text(spark.sql(shared_rows("rows_of_calls", found, [], ask)), "simple")
+    assert plan.count("ArrowEvalPython") == 1
+    assert plan.count("EndsWith") == 1

@@ -40,6 +40,7 @@ query_positions = st.builds(
     is_paused=st.booleans(),
     schedule=st.none() | st.dictionaries(NAMES, st.none() | st.integers() | NAMES, max_size=2),
     waits=st.none() | st.text(),
+    since=COUNTS,
 )
 panes = st.builds(Pane, width=st.integers(1, 2**40), rows=COUNTS, kept=st.dictionaries(NAMES, COUNTS, max_size=2))
 positions = st.builds(
@@ -54,6 +55,8 @@ positions = st.builds(
     panes=st.dictionaries(NAMES, st.dictionaries(TIMES, panes, max_size=2), max_size=2),
     groups=st.dictionaries(NAMES, NUMBERS, max_size=2),
     predicates=st.dictionaries(NAMES, st.builds(PredicateCounts, NUMBERS, NUMBERS, NUMBERS), max_size=2),
+    rows=COUNTS,
+    without_time=COUNTS,
 )
 
 POSITION = SessionPosition(
@@ -74,10 +77,11 @@ def test_a_position_comes_back_as_it_was(position: SessionPosition) -> None:
 
 
 def test_a_position_of_an_early_version_is_read() -> None:
-    """It has neither groups nor counts of predicates."""
+    """It has neither groups nor counts of predicates, nor of rows."""
     (text,) = unseal(KIND, VERSION, POSITION.to_bytes())
     values = json.loads(text)
-    del values["groups"], values["predicates"], values["queries"]["q-1"]["waits"]
+    del values["groups"], values["predicates"], values["rows"], values["without_time"]
+    del values["queries"]["q-1"]["waits"], values["queries"]["q-1"]["since"]
     early = SessionPosition.from_bytes(seal(KIND, VERSION, json.dumps(values).encode()))
     assert early == replace(POSITION, groups={}, predicates={})
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from thalweg.spark.session.intake import BITS, shared_rows
 from thalweg.spark.session.program import Program, ProgramQuery, SharedCondition
+from thalweg.spark.session.shared_rows import BITS, shared_rows
 from thalweg.sql.parse import parse_query
 from thalweg.sql.query import Source
 

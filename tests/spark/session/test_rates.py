@@ -9,7 +9,7 @@ import pytest
 from thalweg.charts import TupleRates
 from thalweg.sealed import seal
 from thalweg.spark.session import rates
-from thalweg.spark.session.rates import FASTEST, KIND, VERSION, known_rates, tuple_rates
+from thalweg.spark.session.rates import FASTEST, KIND, VERSION, known_rates, task_times, tuple_rates
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,6 +45,27 @@ def test_rates_are_measured_and_kept(spark: SparkSession, cache: Callable[[], li
     assert found != TupleRates()
     assert len(cache()) == 1
     assert known_rates(spark) == found
+
+
+def test_each_partition_has_the_time_of_its_task(spark: SparkSession) -> None:
+    """The group of jobs that the thread had is as it was before."""
+    context = spark.sparkContext
+    context.setLocalProperty(rates.GROUP, "mine")
+    try:
+        times = task_times(spark.range(0, 1000, 1, 5).selectExpr("id + 1"))
+        assert context.getLocalProperty(rates.GROUP) == "mine"
+    finally:
+        context.setLocalProperty(rates.GROUP, None)  # type: ignore[arg-type]
+    assert len(times) == 5
+    assert all(each.whole >= 0 and each.processor > 0 for each in times)
+
+
+def test_the_usual_rates_serve_and_are_not_kept_if_spark_forgets_its_tasks(
+    spark: SparkSession, cache: Callable[[], list[Path]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rates, "MOST_TASKS", 3)
+    assert tuple_rates(spark, ROWS, JOINED_ROWS) == TupleRates()
+    assert not cache()
 
 
 def test_the_cache_is_used_the_second_time(

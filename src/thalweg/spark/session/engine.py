@@ -41,6 +41,7 @@ from thalweg.spark.session.logs import (
     LOGGED_BATCHES,
     BatchRecord,
     EndedRounds,
+    RoundService,
     ServedRounds,
     SessionLog,
     divided,
@@ -126,7 +127,7 @@ class SessionEngine:
         self._tables = TableViews(spark, catalog.table_frames)
         self._results = ResultJobs(catalog, self._tables)
         self._program = Program(())
-        self.orders = ConditionOrders(catalog.streams)  # of costly conditions
+        self.orders = ConditionOrders(catalog.streams, catalog.predicates)  # of costly conditions
         self._orders_credit = 0.0  # seconds that looking at them may take
         self._delays = {name: stream.delay for name, stream in catalog.streams.items()}
         self._predicates = dict(self.position.predicates)
@@ -145,6 +146,22 @@ class SessionEngine:
         """How many times its cap the session wanted in the last micro-batch in which rounds ended."""
         wanted = next((record.wanted_memory for record in reversed(self.history.batches) if record.jobs), 0)
         return wanted / self.memory if self.memory is not None else 0.0
+
+    def rounds_of(self, token: str) -> list[RoundService]:
+        """The last rounds of a query, and not those of a removed query with the same text."""
+        position = self.position.queries.get(token)
+        rounds = list(self.history.rounds.get(token, ()))
+        return [] if position is None else [each for each in rounds if each.batch >= position.since]
+
+    def services_of(self, token: str) -> list[tuple[BatchRecord, ServedRounds]]:
+        """What a query got in each of the last micro-batches in which rounds of it ended."""
+        position = self.position.queries.get(token)
+        batches = [] if position is None else list(self.history.batches)
+        return [
+            (record, record.served[token])
+            for record in batches
+            if token in record.served and position is not None and record.number >= position.since
+        ]
 
     def refuse_if_too_large(self, query: ProgramQuery) -> None:
         """Refuse a new query if a round of it alone will surely hold more than the session may."""
@@ -229,7 +246,15 @@ class SessionEngine:
         for column, counts in intake.predicates.items():
             self._predicates[column] = self._predicates.get(column, PredicateCounts()).decayed() + counts
         self.position = SessionPosition(
-            number, latest, positions, kept, open_panes(panes, needed), dict(self._groups), dict(self._predicates)
+            number,
+            latest,
+            positions,
+            kept,
+            open_panes(panes, needed),
+            dict(self._groups),
+            dict(self._predicates),
+            before.rows + intake.rows,
+            before.without_time + intake.without_time,
         )
         save_position(self.folder, self.position)
         remove_files(self.folder.url, (*waiting, *intake.late), kept)
@@ -249,7 +274,7 @@ class SessionEngine:
         rows = {stream: sum(pane.rows for pane in ends.values()) for stream, ends in self._arrived[0].items()}
         for stream in self.orders.due(self.program, rows):
             start = time.perf_counter()
-            self._program = self.orders.look(batch, number, self.program, stream, rows[stream])
+            self._program = self.orders.look(batch, number, self.program, stream, rows[stream], sum(rows.values()))
             self._orders_credit -= time.perf_counter() - start
 
     def _join_selectivities(self, program: Program, views: RowViews) -> Mapping[str, Mapping[str, float]]:

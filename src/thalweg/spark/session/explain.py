@@ -41,14 +41,14 @@ def describe_session(session: Session) -> dict[str, Any]:
     """All that is known of a session at this moment."""
     engine = session.engine
     batches = list(engine.history.batches) if engine is not None else []
-    shared = (*engine.program.conditions, *engine.program.calls) if engine is not None else ()
+    shared = engine.program.shared if engine is not None else ()
     together = _computed_together(session, engine)
     return {
         "key": session.thalweg_run.key,
         "checkpoint": session.checkpoint,
         "batches": 0 if engine is None else engine.position.batch + 1,
-        "rows": sum(record.rows for record in batches),
-        "rows_without_time": sum(record.without_time for record in batches),
+        "rows": 0 if engine is None else engine.position.rows,
+        "rows_without_time": 0 if engine is None else engine.position.without_time,
         "seconds": _sums([record.seconds for record in batches]),
         "shared_conditions": len(shared),
         "written_conditions": sum(len(query.compiled.query.selections) for query in session.queries),
@@ -191,7 +191,7 @@ def _describe_rounds(token: str, engine: SessionEngine) -> list[dict[str, Any]]:
             "seconds": service.seconds,
             "shared_seconds": service.shared_seconds,
         }
-        for service in list(engine.history.rounds.get(token, ()))[-TRAIL:]
+        for service in engine.rounds_of(token)[-TRAIL:]
     ]
 
 
@@ -206,8 +206,7 @@ def _last_round(rounds: list[dict[str, Any]]) -> list[str]:
 
 def _own_seconds(token: str, engine: SessionEngine | None) -> float:
     """The seconds of workers for the results of a query, in the micro-batches that are remembered."""
-    log = list(engine.history.batches) if engine is not None else []
-    return sum(record.served[token].seconds for record in log if token in record.served)
+    return 0.0 if engine is None else sum(service.seconds for _, service in engine.services_of(token))
 
 
 def _describe_charts(scheduler: PlanScheduler) -> list[dict[str, Any]]:

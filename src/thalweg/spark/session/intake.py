@@ -7,34 +7,38 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thalweg.spark.filters.worker.judges import Judge, NotJudge
 from thalweg.spark.folder import make_private_folder
-from thalweg.spark.identifiers import backticked
-from thalweg.spark.session.guards import Guard, answered_weaker, guards_of
 from thalweg.spark.session.lower import Catalog
 from thalweg.spark.session.panes import Pane, Panes, together
 from thalweg.spark.session.position import WaitingFile
-from thalweg.spark.session.program import Program, SharedCall, SharedCondition
-from thalweg.spark.session.sources import STREAM, SharedStream, tasks_at_once
+from thalweg.spark.session.program import Program
+from thalweg.spark.session.shared_rows import (
+    BITS,
+    FIRST_SLOT,
+    Slot,
+    bits_of_calls,
+    column_slots,
+    judge_of,
+    shared_rows,
+    steps_of_calls,
+    with_early_calls,
+    words_of,
+)
+from thalweg.spark.session.sources import SharedStream, tasks_at_once
 from thalweg.spark.session.views import Views
 from thalweg.spark.session.waiting import NEVER
 from thalweg.spark.session.worker.shared_predicates import Failed, PredicateCounts
-from thalweg.spark.session.worker.take_in import REPORT, TIME, NamedPredicate, StreamIntake, TakeIn
+from thalweg.spark.session.worker.take_in import REPORT, NamedPredicate, StreamIntake, TakeIn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 UNREAD = 1 << 40  # microseconds: the width of panes of a stream that no query reads
-BITS = 62  # conditions in a whole number
-FIRST_SLOT = 2  # behind stream and time
-
-Slot = dict[str, str]  # the name of a column of each stream, as it is among the rows of all streams
 
 
 @dataclass(frozen=True)
@@ -84,111 +88,16 @@ def take_in(
         for stream in streams
     ]
     with Views(batch.sparkSession) as views:
-        rows = views.spark.sql(shared_rows(views.add(batch), program, slots))
+
+        def ask(rows: str, step: int) -> str:
+            return views.add(with_early_calls(views.spark.sql(f"SELECT * FROM {rows}"), program, catalog, step))
+
+        rows = views.spark.sql(shared_rows(views.add(batch), program, slots, ask))
         told = rows.coalesce(tasks_at_once(views.spark)).mapInArrow(
             TakeIn(f"{folder}/{own_folder}", tuple(intakes)), REPORT
         )
         reports = [json.loads(row.report) for row in told.collect()]
     return _together(reports, program, own_folder)
-
-
-def column_slots(streams: Sequence[SharedStream], columns: Mapping[str, Sequence[str]]) -> list[Slot]:
-    """Columns of the same type, at most one of each stream, together: rows of many streams need few columns."""
-    found: dict[tuple[str, int], Slot] = {}
-    for stream in streams:
-        before: Counter[str] = Counter()
-        for name in columns[stream.name]:
-            kind = stream.frame.schema[name].dataType.json()
-            found.setdefault((kind, before[kind]), {})[stream.name] = stream.stored_name(name)
-            before[kind] += 1
-    return list(found.values())
-
-
-def shared_rows(view: str, program: Program, slots: Sequence[Slot]) -> str:
-    """The text of a query for the rows of all streams: the slots, and then conditions as the bits of whole numbers.
-
-    A row has values in the columns of its own stream only, so that `coalesce` finds them. A condition that implies
-    another one is evaluated for the rows only for which the other one is true, and a costly condition for those that
-    its guard leaves to it: it is evaluated in a later projection, which finds the bits of the conditions before it.
-    """
-    by_stream: dict[str, list[SharedCondition]] = {}
-    for condition in program.conditions:
-        by_stream.setdefault(condition.stream, []).append(condition)
-    answers = {stream: _Answers(conditions, program) for stream, conditions in by_stream.items()}
-    words = range(-(-max(map(len, by_stream.values()), default=0) // BITS))
-    rows, columns = view, [_case({stream: each.unguarded(word) for stream, each in answers.items()}) for word in words]
-    for step in range(1, max((each.steps for each in answers.values()), default=0) + 1):
-        names = [f"answers_{step}_{word}" for word in words]
-        named = ", ".join(f"{column} AS {name}" for column, name in zip(columns, names, strict=True))
-        rows = f"(SELECT *, {named} FROM {rows})"
-        columns = []
-        for word, name in enumerate(names):
-            cases = {stream: each.guarded(word, step, names) for stream, each in answers.items()}
-            columns.append(f"{name} + {_case(cases, otherwise='0L')}" if any(cases.values()) else name)
-    slot_columns = [f"coalesce({', '.join(map(backticked, slot.values()))})" for slot in slots]
-    named_columns = [f"{column} AS `{place}`" for place, column in enumerate([*slot_columns, *columns])]
-    return f"SELECT {', '.join([STREAM, TIME, *named_columns])} FROM {rows}"
-
-
-def _case(texts: Mapping[str, str | None], otherwise: str | None = None) -> str:
-    """The value of the text of a row's stream."""
-    cases = [f"WHEN '{stream}' THEN {text}" for stream, text in texts.items() if text is not None]
-    return f"CASE {STREAM} {' '.join(cases)}{'' if otherwise is None else f' ELSE {otherwise}'} END"
-
-
-class _Answers:
-    """The texts of the conditions of one stream: a bit of a whole number for each, the first one the lowest."""
-
-    def __init__(self, conditions: Sequence[SharedCondition], program: Program) -> None:
-        self._places = {condition: divmod(place, BITS) for place, condition in enumerate(conditions)}
-        self._guards = guards_of(program, conditions[0].stream)
-        self._weaker = {condition: answered_weaker(condition, program, self._guards) for condition in conditions}
-
-    @property
-    def steps(self) -> int:
-        return max((guard.step for guard in self._guards.values()), default=0)
-
-    def unguarded(self, word: int) -> str | None:
-        """The bits of the conditions that are evaluated for every row; None for a word behind the last condition."""
-        conditions = [condition for condition, (own, _) in self._places.items() if own == word]
-        if not conditions:
-            return None
-        evaluated = [condition for condition in conditions if condition not in self._guards]
-
-        def text(condition: SharedCondition) -> str:
-            stronger = [text(other) for other in evaluated if self._weaker[other] == condition]
-            return f"if({condition.stored_sql}, {' + '.join([f'{self._bit(condition)}L', *stronger])}, 0L)"
-
-        found = [text(condition) for condition in evaluated if self._weaker[condition] not in evaluated]
-        return " + ".join(found) or "0L"
-
-    def guarded(self, word: int, step: int, names: Sequence[str]) -> str | None:
-        """The bits of the conditions of a step; the words with the bits of earlier steps have these names."""
-        found = [
-            f"if({self._guard(guard, names)}, if({condition.stored_sql}, {self._bit(condition)}L, 0L), 0L)"
-            for condition, guard in self._guards.items()
-            if guard.step == step and self._places[condition][0] == word
-        ]
-        return " + ".join(found) or None
-
-    def _bit(self, condition: SharedCondition) -> int:
-        return 1 << self._places[condition][1]
-
-    def _guard(self, guard: Guard, names: Sequence[str]) -> str:
-        """Whether all conditions of an alternative are true. Alternatives of one condition need one test a word."""
-        single: Counter[int] = Counter()
-        several = []
-        for alternative in guard.alternatives:
-            masks: Counter[int] = Counter()
-            for condition in alternative:
-                masks[self._places[condition][0]] += self._bit(condition)
-            if len(alternative) == 1:
-                single.update(masks)
-            else:
-                several.append(
-                    " AND ".join(f"({names[word]} & {mask}L) = {mask}L" for word, mask in sorted(masks.items()))
-                )
-        return " OR ".join([*(f"({names[word]} & {mask}L) <> 0L" for word, mask in sorted(single.items())), *several])
 
 
 def _stream_intake(
@@ -206,6 +115,9 @@ def _stream_intake(
     calls = [call for call in program.calls if call.stream == stream.name]
     asked = [call.column for call in calls]
     conjunctions = program.conjunctions_of(stream.name)
+    early = bits_of_calls(program, stream.name)
+    first_asked = FIRST_SLOT + len(slots) + words_of(program)
+    steps = steps_of_calls(program)
     return StreamIntake(
         name=stream.name,
         width=program.pane(stream.name) or UNREAD,
@@ -224,7 +136,10 @@ def _stream_intake(
         else (),
         predicates=tuple(
             NamedPredicate(
-                call.column, _judge(call, stream, catalog, places), known.get(call.column, PredicateCounts())
+                call.column,
+                judge_of(call, stream, catalog, places),
+                known.get(call.column, PredicateCounts()),
+                (first_asked + steps.index(early[call][0]), early[call][1]) if call in early else None,
             )
             for call in calls
         ),
@@ -233,13 +148,6 @@ def _stream_intake(
             for conjunction in conjunctions
         ),
     )
-
-
-def _judge(call: SharedCall, stream: SharedStream, catalog: Catalog, places: Mapping[str, int]) -> Judge:
-    """A predicate as a worker runs it, on the columns at these places."""
-    predicate = catalog.predicates[call.call.predicate]
-    judge = predicate.judge_maker([places[stream.stored_name(name)] for name in call.call.columns], ())
-    return NotJudge(predicate.name, judge) if call.call.negated else judge
 
 
 def _together(reports: Sequence[Mapping[str, Any]], program: Program, folder: str) -> Intake:

@@ -36,6 +36,7 @@ class QueryPosition:
     is_paused: bool = False
     schedule: Mapping[str, Any] | None = None  # what its scheduler has learnt
     waits: str | None = None  # why its next round is not computed although it has ended
+    since: int = 0  # the first micro-batch of the query: logs may have earlier ones of a removed query with its text
 
     @property
     def is_served(self) -> bool:
@@ -66,6 +67,8 @@ class SessionPosition:
     panes: Panes = field(default_factory=dict)  # with rows that wait
     groups: Mapping[str, float] = field(default_factory=dict)  # in a round of each aggregated query, by token
     predicates: Mapping[str, PredicateCounts] = field(default_factory=dict)  # by the column of a shared call
+    rows: int = 0  # that have come so far, of streams that queries read
+    without_time: int = 0  # rows that have come without an event time
 
     def to_bytes(self) -> bytes:
         """The file's content."""
@@ -85,15 +88,17 @@ class SessionPosition:
                     stream: {int(end): _pane(**pane) for end, pane in ends.items()}
                     for stream, ends in values["panes"].items()
                 },
-                # Positions of early versions have neither.
+                # Positions of early versions have none of these.
                 groups={token: _number(groups) for token, groups in values.get("groups", {}).items()},
                 predicates={column: _counts(**each) for column, each in values.get("predicates", {}).items()},
+                rows=_whole(values.get("rows", 0)),
+                without_time=_whole(values.get("without_time", 0)),
             )
 
 
 def _query_position(values: Mapping[str, Any]) -> QueryPosition:
     position = QueryPosition(**values)
-    counts = (position.rows, position.rounds, position.late)
+    counts = (position.rows, position.rounds, position.late, position.since)
     for number in counts if position.delivered is None else (*counts, position.delivered):
         _whole(number)
     if not isinstance(position.schedule, Mapping | None):

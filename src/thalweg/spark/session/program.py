@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from thalweg.charts.candidates import PlanSpace, plan_space
 from thalweg.charts.plan import MultiJoin, PlanNode
@@ -54,12 +54,22 @@ class SharedCall:
     stream: str
     call: PredicateCall
     digest: str  # of the function
+    is_cheap: ClassVar[bool] = False
+
+    @property
+    def sql(self) -> str:
+        """The call, as people read it."""
+        called = f"{self.call.predicate}({', '.join(map(backticked, self.call.columns))})"
+        return f"NOT {called}" if self.call.negated else called
 
     @cached_property
     def column(self) -> str:
         """The name of its column, by its content."""
         call = self.call
         return CONDITION + short_digest([self.stream, self.digest, *call.columns, "not" if call.negated else ""])
+
+
+Shared: TypeAlias = SharedCondition | SharedCall
 
 
 @dataclass(frozen=True)
@@ -81,7 +91,7 @@ class ProgramQuery:
 
     token: str
     query: ContinuousQuery
-    keeps: Mapping[str, tuple[SharedCondition | SharedCall, ...]]
+    keeps: Mapping[str, tuple[Shared, ...]]
     own: Mapping[str, tuple[Selection, ...]]  # the conditions that are not shared
     has_keys_of_equal_types: bool = True  # on both sides of each equality of its join
 
@@ -131,7 +141,10 @@ class ProgramQuery:
 
 @dataclass(frozen=True)
 class Program:
-    """What runs in a micro-batch; `orders` has the columns of costly conditions in a measured order, by stream."""
+    """What runs in a micro-batch; `orders` has the columns of costly conditions in a measured order, by stream.
+
+    Python predicates in these orders are *early*: they are asked before costly conditions that Spark evaluates.
+    """
 
     queries: tuple[ProgramQuery, ...]
     orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -139,17 +152,29 @@ class Program:
     @cached_property
     def conditions(self) -> tuple[SharedCondition, ...]:
         """All shared conditions, each once."""
-        return tuple(each for each in self._shared if isinstance(each, SharedCondition))
+        return tuple(each for each in self.shared if isinstance(each, SharedCondition))
 
     @cached_property
     def calls(self) -> tuple[SharedCall, ...]:
         """All shared calls of Python predicates, each once."""
-        return tuple(each for each in self._shared if isinstance(each, SharedCall))
+        return tuple(each for each in self.shared if isinstance(each, SharedCall))
+
+    def members_of(self, stream: str) -> dict[str, Shared]:
+        """The conditions on a stream, and early calls of Python predicates, by their columns."""
+        found: dict[str, Shared] = {each.column: each for each in self.conditions if each.stream == stream}
+        places = {column: place for place, column in enumerate(self.orders.get(stream, ()))}
+        for call in self.calls:
+            together = [each.columns for each in self.conjunctions_of(stream) if call.column in each.columns]
+            later = {column for columns in together for column in columns if column in found and column in places}
+            if call.column in places and any(places[column] > places[call.column] for column in later):
+                found[call.column] = call
+        return found
 
     @cached_property
-    def _shared(self) -> list[SharedCondition | SharedCall]:
+    def shared(self) -> tuple[Shared, ...]:
+        """All shared conditions and calls, each once."""
         found = (each for query in self.queries for conditions in query.keeps.values() for each in conditions)
-        return list(dict.fromkeys(found))
+        return tuple(dict.fromkeys(found))
 
     @cached_property
     def conjunctions(self) -> tuple[Conjunction, ...]:
@@ -214,7 +239,7 @@ def program_query(
     """A query with its conditions divided into shared conditions and its own."""
     by_name = {source.name: source for source in sources if isinstance(source, SharedStream)}
     frames = {source.name: source.frame for source in sources}
-    keeps: dict[str, tuple[SharedCondition | SharedCall, ...]] = {}
+    keeps: dict[str, tuple[Shared, ...]] = {}
     own: dict[str, tuple[Selection, ...]] = {}
     for each in query.inputs:
         selections = [selection for selection in query.selections if selection.alias == each.alias]

@@ -71,6 +71,7 @@ def plan_of_rounds(scheduler: PlanScheduler, statistics: Sequence[RoundStatistic
 
     To plan and start a second plan takes Spark longer than it can save.
     """
+    scheduler.prepare(statistics)
     chosen: dict[object, list[QueryPlan]] = {}
     for observed in statistics:
         plan = scheduler.choose(observed)

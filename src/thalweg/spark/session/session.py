@@ -232,8 +232,8 @@ class Session:
         )
         with renamed_by_file_system(self.spark):
             self._running = (writer.trigger(**trigger) if trigger else writer).start()
+            runs.attach(str(self._running.id), self.thalweg_run)  # before metrics ask for it
             await_sources(self._running)
-        runs.attach(str(self._running.id), self.thalweg_run)
         return self._running
 
     def make_engine(self) -> SessionEngine:
@@ -279,7 +279,7 @@ class Session:
             (query.name, *_logged(service))
             for query in self.queries
             if engine is not None
-            for service in list(engine.history.rounds.get(query.compiled.token, ()))
+            for service in engine.rounds_of(query.compiled.token)
         ]
         return self.spark.createDataFrame(records, LOG)
 
@@ -290,14 +290,13 @@ class Session:
         together share them evenly. All queries share the rows that came, and the seconds of the other steps.
         """
         engine = self.engine
-        names = {query.compiled.token: query.name for query in self.queries}
         records = [
-            (record.number, names[token], *service, record.rows, record.shared_seconds)
-            for record in (list(engine.history.batches) if engine is not None else [])
-            for token, service in record.served.items()
-            if token in names
+            (record.number, query.name, *service, record.rows, record.shared_seconds)
+            for query in self.queries
+            if engine is not None
+            for record, service in engine.services_of(query.compiled.token)
         ]
-        return self.spark.createDataFrame(records, SERVICE_LOG)
+        return self.spark.createDataFrame(sorted(records, key=lambda each: each[0]), SERVICE_LOG)
 
     def await_termination(self, timeout: float | None = None) -> bool | None:
         """Wait until the session ends, as Spark's ``awaitTermination`` does."""
@@ -315,14 +314,17 @@ class Session:
                 if token in running and running[token].compiled is not query.compiled:
                     del known[token], running[token]  # of a query with the same text that was removed
             latest = engine.position.latest
-            positions = {token: query.position(known.get(token), latest) for token, query in self._queries.items()}
+            number = engine.position.batch + 1
+            positions = {
+                token: query.position(known.get(token), latest, number) for token, query in self._queries.items()
+            }
             served = {
                 token: query.served(
                     running.get(token),
                     positions[token],
                     lambda: engine.tuple_rates,
                     engine.pressure,
-                    engine.history.rounds.get(token, ()),
+                    [each for each in engine.history.rounds.get(token, ()) if each.batch >= positions[token].since],
                 )
                 for token, query in self._queries.items()
             }

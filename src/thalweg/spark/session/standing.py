@@ -124,9 +124,9 @@ class StandingQuery:
 
     # ------------------------------------------------------------------------------------------- for the engine
 
-    def position(self, known: QueryPosition | None, latest: Mapping[str, int]) -> QueryPosition:
-        """Where the query stands when the next micro-batch comes."""
-        position = known or QueryPosition(self.compiled.query.digest, self._before_unseen(latest))
+    def position(self, known: QueryPosition | None, latest: Mapping[str, int], batch: int) -> QueryPosition:
+        """Where the query stands when the next micro-batch comes, which has this number."""
+        position = known or QueryPosition(self.compiled.query.digest, self._before_unseen(latest), since=batch)
         if position.is_paused and not self._is_known and not self._is_resumed:
             self.is_paused = True  # as it was when the session ended
         if self._is_resumed and (position.failed is not None or position.waits is not None):

@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thalweg.spark.filters.worker.judges import FunctionJudge
-from thalweg.spark.session.worker.shared_predicates import FIRST_ROWS, PredicateCounts, SharedPredicates
+from thalweg.spark.session.worker.early_calls import DECIDED, OWN_WORD, PASSES, EarlyCall, EarlyCalls
+from thalweg.spark.session.worker.shared_predicates import (
+    FIRST_ROWS,
+    EarlyAnswer,
+    PredicateCounts,
+    SharedPredicates,
+)
 
 VALUES = st.lists(st.integers(0, 30), min_size=1, max_size=200)
 MEMBERS = st.lists(st.lists(st.integers(0, 2), unique=True, max_size=3), min_size=1, max_size=4)
@@ -41,7 +47,8 @@ def test_conjunctions_are_decided_as_row_by_row(
     shared = SharedPredicates(judges(), members, known)
     alive = [mask.copy() for mask in chosen]
     columns = [pa.nulls(len(values)), pa.array(values)]
-    shared.decide(columns, np.arange(len(values)), alive)
+    early = [_early(number, values) if data.draw(st.booleans()) else None for number in range(3)]
+    shared.decide(columns, np.arange(len(values)), alive, early)
     for place, numbers in enumerate(members):
         for row, value in enumerate(values):
             outcomes = [_outcome(number, value) for number in numbers]
@@ -54,6 +61,15 @@ def test_conjunctions_are_decided_as_row_by_row(
         if failing:
             assert shared.failed[place].time == max(failing)
             assert shared.failed[place].reason.startswith("predicate 'divides': ZeroDivisionError")
+
+
+def _early(number: int, values: list[int]) -> EarlyAnswer:
+    """The answers for each second row, as far as there is one; the others, which nobody asked, count as false."""
+    outcomes = [_outcome(number, value) if row % 2 else None for row, value in enumerate(values)]
+    return EarlyAnswer(
+        np.array([outcome is not False and row % 2 == 1 for row, outcome in enumerate(outcomes)]),
+        np.array([outcome is not None for outcome in outcomes]),
+    )
 
 
 def _outcome(number: int, value: int) -> bool | None:
@@ -99,3 +115,42 @@ def test_the_first_rows_teach_the_order_of_the_others() -> None:
     rows = 10_000
     shared.decide([pa.array(np.arange(rows))], np.arange(rows), [np.ones(rows, bool)])
     assert calls == {"keeps": FIRST_ROWS, "rejects": rows}
+
+
+def test_rows_with_an_early_answer_are_not_asked_again() -> None:
+    asked: list[int] = []
+
+    def ask(x: int) -> bool:
+        asked.append(x)
+        return True
+
+    shared = SharedPredicates([FunctionJudge("ask", ask, "rows", [0])], [[0]], [PredicateCounts()])
+    alive = [np.array([True, True, False, True])]
+    early = EarlyAnswer(np.array([True, False, False, False]), np.array([True, True, False, False]))
+    answers = shared.decide([pa.array([1, 2, 3, 4])], np.arange(4), alive, [early])
+    assert asked == [4]
+    assert answers[0].tolist() == alive[0].tolist() == [True, False, False, True]
+
+
+def test_an_early_call_that_breaks_its_contract_decides_nothing() -> None:
+    judge = FunctionJudge("short", lambda x: x[:1], "numpy", [1])
+    (answers,) = EarlyCalls((("A", (EarlyCall(judge, ((),)),)),))([(pa.array(["A", "B", "A"]), pa.array([1, 1, 1]))])
+    assert answers.to_pylist() == [1 << PASSES, 0, 1 << PASSES]
+
+
+def test_early_calls_are_made_where_a_guard_holds_and_leave_failures_undecided() -> None:
+    """The second call waits for the first; the third column has the bits of conditions, NULL for other streams."""
+    asked: list[int] = []
+
+    def divide(x: int) -> bool:
+        asked.append(x)
+        return divides(x)
+
+    columns = [pa.array(["A", "A", "A", "B", "A", "A"]), pa.array([6, 7, 8, 8, 8, 9]), pa.array([1, 1, 0, None, 1, 1])]
+    first = EarlyCall(FunctionJudge("is_small", is_small, "rows", [1]), (((2, 1),),))
+    second = EarlyCall(FunctionJudge("divide", divide, "rows", [1]), (((OWN_WORD, 1 << PASSES),),))
+    (answers,) = EarlyCalls((("A", (first, second)),))([tuple(columns)])
+    passes, decided = 1 << PASSES, 1 << DECIDED
+    both = (passes | decided) * 5  # of both calls
+    assert asked == [6, 7, 8, 9]
+    assert answers.to_pylist() == [both, passes | decided | passes << 2, 0, 0, both, both]

@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -44,6 +45,13 @@ class PredicateCounts:
         return self.seconds / rejected if rejected else math.inf if self.rows else 0.0
 
 
+class EarlyAnswer(NamedTuple):
+    """What a predicate answered before other conditions were evaluated; other rows are undecided."""
+
+    is_true: Booleans
+    is_decided: Booleans
+
+
 @dataclass
 class Failed:
     """The latest row for which a conjunction cannot be decided, because a predicate raises."""
@@ -61,13 +69,30 @@ class SharedPredicates:
     known: Sequence[PredicateCounts]  # of earlier rows
     counts: list[PredicateCounts] = field(init=False)  # of these rows
     failed: dict[int, Failed] = field(default_factory=dict)  # by conjunction
+    _decided: dict[int, Booleans] = field(default_factory=dict)  # rows with early answers, by predicate
 
     def __post_init__(self) -> None:
         self.counts = [PredicateCounts() for _ in self.judges]
 
-    def decide(self, columns: Sequence[pa.Array], times: Integers, alive: list[Booleans]) -> list[Booleans]:
-        """The answers of each predicate, FALSE where it was not asked; rows that are rejected leave `alive`."""
+    def decide(
+        self,
+        columns: Sequence[pa.Array],
+        times: Integers,
+        alive: list[Booleans],
+        early: Sequence[EarlyAnswer | None] = (),
+    ) -> list[Booleans]:
+        """The answers of each predicate, FALSE where it was not asked; rows that are rejected leave `alive`.
+
+        Predicates with an early answer are asked for the rows that it leaves undecided.
+        """
         answers = [np.zeros(len(times), np.bool_) for _ in self.judges]
+        self._decided = {number: answer.is_decided for number, answer in enumerate(early) if answer is not None}
+        for number, answer in enumerate(early):
+            if answer is not None:
+                answers[number] |= answer.is_true & answer.is_decided
+                for place, members in enumerate(self.members):
+                    if number in members:
+                        alive[place] &= answers[number] | ~answer.is_decided
         start = 0
         if any(not (known.rows or new.rows) for known, new in zip(self.known, self.counts, strict=True)):
             start = min(FIRST_ROWS, len(times))
@@ -89,7 +114,10 @@ class SharedPredicates:
             range(len(self.judges)), key=lambda number: (self.known[number] + self.counts[number]).rank
         ):
             undecided = [alive[place][part] for place, members in enumerate(self.members) if number in members]
-            rows = np.flatnonzero(np.logical_or.reduce(undecided)) + part.start
+            is_asked = np.logical_or.reduce(undecided)
+            if number in self._decided:
+                is_asked &= ~self._decided[number][part]
+            rows = np.flatnonzero(is_asked) + part.start
             if not rows.size:
                 continue
             begin = time.perf_counter()

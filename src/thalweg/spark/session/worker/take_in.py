@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thalweg.spark.filters.worker.judges import Judge
+from thalweg.spark.session.worker.early_calls import DECIDED, PASSES
 from thalweg.spark.session.worker.grouped_file import GroupedFile
-from thalweg.spark.session.worker.shared_predicates import PredicateCounts, SharedPredicates
+from thalweg.spark.session.worker.shared_predicates import EarlyAnswer, PredicateCounts, SharedPredicates
 
 REPORT = "report string"  # what the driver is told: a line of JSON for each stream of which rows came
 TIME = "time"  # the column of a row's time
@@ -42,11 +43,12 @@ class StreamIntake:
 
 @dataclass(frozen=True)
 class NamedPredicate:
-    """A Python predicate, the column of its answers, and what is known of it."""
+    """A Python predicate, the column of its answers, what is known of it, and where early answers are."""
 
     column: str
     judge: Judge
     counts: PredicateCounts
+    early: tuple[int, int] | None = None  # place of the whole number with early answers, and the first of its bits
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,8 @@ class _StreamRows:
         """The stored columns with the answers of predicates; rows that they reject are not kept any more."""
         is_needed = times > self._stream.needed_after
         undecided = [mask & is_needed for mask in kept]
-        answers = self._predicates.decide(batch.columns, times, undecided)
+        early = [_early_answer(batch, predicate.early) for predicate in self._stream.predicates]
+        answers = self._predicates.decide(batch.columns, times, undecided, early)
         for place, members in enumerate(self._stream.members):
             if members:  # rows that no query needs are not asked for: they count as rejected
                 kept[place][:] = undecided[place]
@@ -190,6 +193,15 @@ class _RowFile:
         if not self._file.rows:
             return None
         return {"name": self._name, "rows": self._file.rows, "latest": self._latest, "size": self._size}
+
+
+def _early_answer(batch: pa.RecordBatch, early: tuple[int, int] | None) -> EarlyAnswer | None:
+    """For which rows a predicate was true, and for which it was asked and did not fail."""
+    if early is None:
+        return None
+    place, bit = early
+    word = batch.column(place).to_numpy()
+    return EarlyAnswer(*((word >> bit + own & 1).astype(np.bool_) for own in (PASSES, DECIDED)))
 
 
 def _all_true(is_true: Sequence[np.ndarray], numbers: Sequence[int], count: int) -> np.ndarray:
