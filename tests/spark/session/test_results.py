@@ -285,8 +285,10 @@ def check(spark: SparkSession, scenario: Scenario) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         patch.object(standing, "scheduler_of", scheduler),
-        # Rounds are computed in turns, however small the cap is; `test_memory` has queries that wait for memory.
+        # Rounds are computed in turns, however small the cap is; `test_memory` has queries that wait for memory, or are
+        # refused.
         patch.object(engine_module, "first_too_large", lambda *_: None),
+        patch.object(engine_module, "expected_size", lambda *_: None),
         patch.object(waiting, "MOST_FILES", 2),  # so that a few micro-batches are enough to write them together
     ):
         play = Play(scenario, Driver(spark, Path(folder), scenario.memory))
