@@ -23,6 +23,8 @@ from thalweg.spark.filters.worker.waiting.rate import TokenBucket
 
 FIRST_DELAY = 0.1  # seconds before the first retry; doubled with every retry
 LONGEST_DELAY = 10.0  # seconds
+TRIALS_APART = 2.0  # seconds by which a row makes its next trial later, for each that it has made
+LOOK_AGAIN = 1.0  # seconds after which such a row looks whether another row has made the trial
 JITTER = 0.5  # a delay is longer or shorter by up to this share, so that retries do not come all at once
 
 Function = Callable[..., Awaitable[Any]]
@@ -135,24 +137,25 @@ class Asker:
     async def _turn(self, ends: float | None, trials: int) -> None:
         """Wait until a call may begin; not beyond the deadline of a row that was asked for before.
 
-        A row by which trials have failed lets the rows behind it make the next, so that no row is asked for too often.
+        A row whose trials have failed lets other rows make the next, and makes few if it waits alone: no row is asked
+        for much more often than its attempts allow.
         """
         while True:
             if ends is not None and self._clock() >= ends:
                 raise DeadlineError(self._late(ends))
-            if pause := self.breaker.pause():
+            if pause := self.breaker.pause(trials * TRIALS_APART):
                 if self.breaker.gives_up:
                     raise ServiceDownError(
                         f"ServiceDownError: the service has been down for {self.waiting.outage:g} seconds or more"
                     )
-                pause = min(pause + trials * TRIAL_PAUSE, self.breaker.patience + TRIAL_PAUSE)
+                pause = min(pause, self.breaker.patience + TRIAL_PAUSE, LOOK_AGAIN if trials else pause)
                 await self._sleep(pause if ends is None else min(pause, max(ends - self._clock(), 0.0)))
                 continue
             if self._bucket is not None:
                 async with self._next:
                     while wait := self._bucket.take():
                         await self._sleep(wait)
-                if self.breaker.pause():
+                if self.breaker.pause(trials * TRIALS_APART):
                     continue
             return
 

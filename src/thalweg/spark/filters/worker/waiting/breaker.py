@@ -64,13 +64,13 @@ class CircuitBreaker:
         """For how many seconds rows still wait for a service that is down."""
         return math.inf if self._down_since is None else self._down_since + self._outage - self._clock()
 
-    def pause(self) -> float:
-        """How many seconds to wait before looking again; 0 if a call may begin."""
+    def pause(self, later: float = 0.0) -> float:
+        """How many seconds to wait before looking again; 0 if a call may begin. A trial may have to begin later."""
         if self._down_since is None:
             return 0.0
         if self._is_trying:
             return TRIAL_PAUSE
-        return max(self._opens_at - self._clock(), 0.0)
+        return max(self._opens_at + later - self._clock(), 0.0)
 
     def begin(self) -> bool:
         """A call begins, for which `pause` was 0; returns whether it is a trial."""
