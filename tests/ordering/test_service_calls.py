@@ -10,7 +10,7 @@ import pytest
 
 from thalweg.drift import GLR, Watched
 from thalweg.ordering import AGreedy
-from thalweg.ordering.overlap import WaitedFor
+from thalweg.ordering.overlap import WaitedFor, WaitingFilter
 from thalweg.ordering.pipeline import Filter, Pipeline
 from thalweg.ordering.service_calls import FEW_WAITING, FIRST_LOOK_OF_CALLS, LONGEST_LOOK, QUEUE, ServiceCalls
 from thalweg.ordering.slices import SliceCounts
@@ -67,7 +67,10 @@ def run(
 ) -> tuple[Pipeline, list[Order]]:
     """Run services and then filters that take these seconds a row; returns all orders, batch by batch, too."""
     clock, count = Clock(), len(services) + len(seconds)
-    filters = [*services, *(clock.filter(len(services) + place, each) for place, each in enumerate(seconds))]
+    filters: list[Filter | WaitingFilter] = [
+        *services,
+        *(clock.filter(len(services) + place, each) for place, each in enumerate(seconds)),
+    ]
     last = order or (*range(len(services), count), *range(len(services)))
     pipeline = Pipeline(Watched(AGreedy(count, order=last, prior=1.0), GLR.for_few_tuples()), filters, clock=clock)
     orders = [last]
@@ -125,7 +128,10 @@ def test_many_rows_wait_when_the_first_look_is_over_also_if_a_service_drops_noth
 def test_guesses_where_nothing_is_known() -> None:
     service, nan = Service(0, 1e-3), np.nan
     calls = ServiceCalls({0: service, 1: service}, 4)
-    guess = lambda costs, single: calls.guess(np.array(costs), np.array(single), 1.0).tolist()  # noqa: E731
+
+    def guess(costs: Sequence[float], single: Sequence[float]) -> object:
+        return calls.guess(np.array(costs), np.array(single), 1.0).tolist()
+
     assert guess([nan, nan, nan, nan], [0, 0, 0, 0]) == [1, 1, 0, 0]
     assert guess([nan, nan, nan, nan], [0, 0, 5e-3, 0]) == [1, 1, 5e-3, 5e-3]
     assert guess([nan, 7, 2, nan], [0, 0, 0, 0]) == [7, 7, 2, 2]

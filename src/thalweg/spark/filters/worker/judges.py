@@ -114,15 +114,13 @@ class FunctionJudge:
             except PredicateError:
                 raise
             except Exception as error:  # noqa: BLE001 - any error of the user's function
-                failure = error
-        true, null = np.zeros(len(view), np.bool_), np.zeros(len(view), np.bool_)
-        reasons: dict[int, str] = {}
-        if groups is None:
-            self._isolate(view, np.arange(len(view)), failure, (true, null, reasons))
+                outcome = _outcome_of(view)
+                self._isolate(view, np.arange(len(view)), error, outcome)
         else:
+            outcome = _outcome_of(view)
             for rows in groups:
-                self._judge_part(view[rows], rows, (true, null, reasons))
-        return verdict_of(true, null, reasons)
+                self._judge_part(view[rows], rows, outcome)
+        return verdict_of(*outcome)
 
     def _call(self, view: View) -> Verdict:
         arguments: list[Any]
@@ -174,6 +172,11 @@ class FunctionJudge:
                 values.append(False)
         verdict = as_verdict(values, len(values), self.name)
         return verdict_of(verdict.true, verdict.null, reasons)
+
+
+def _outcome_of(view: View) -> tuple[Booleans, Booleans, dict[int, str]]:
+    """Room for which rows are true, which NULL, and why others fail."""
+    return np.zeros(len(view), np.bool_), np.zeros(len(view), np.bool_), {}
 
 
 class CodeJudge:

@@ -96,8 +96,9 @@ def test_rows_outlast_an_outage_and_lose_no_attempt_while_the_service_is_down() 
     assert loop.now < 20
 
 
-@pytest.mark.parametrize("rows", [20, 40])
-def test_a_trial_that_fails_is_no_attempt_of_its_row(rows: int) -> None:
+@pytest.mark.parametrize("rows", [1, 2, FAILURES_IN_A_ROW, 20, 40])
+@pytest.mark.parametrize("retries", [1, 2, 5, 20])
+def test_no_row_fails_by_a_trial_nor_is_asked_more_often_than_its_retries_allow(rows: int, retries: int) -> None:
     calls = Counter[int]()
 
     def service(loop: VirtualLoop) -> Service:
@@ -110,9 +111,10 @@ def test_a_trial_that_fails_is_no_attempt_of_its_row(rows: int) -> None:
 
         return answer
 
-    answers, _ = ask_all(rows, service, concurrency=20, retries=1)  # the outage begins with a failure of 20 rows
-    assert all(answer.value and answer.reason is None for answer in answers)
-    assert max(calls.values()) <= 3  # other rows make the next trial
+    answers, _ = ask_all(rows, service, concurrency=20, retries=retries)
+    assert max(calls.values()) <= retries + 1
+    if rows * retries >= FAILURES_IN_A_ROW:  # the service counts as down before all attempts have failed
+        assert all(answer.value and answer.reason is None for answer in answers)
 
 
 def test_late_answers_of_calls_from_before_an_outage_do_not_end_it() -> None:
@@ -131,24 +133,6 @@ def test_late_answers_of_calls_from_before_an_outage_do_not_end_it() -> None:
     answers, _ = ask_all(100, service, concurrency=20, retries=2)
     assert all(answer.value and answer.reason is None for answer in answers)
     assert sum(0.5 <= at < 5 for at in calls) < 2 * FAILURES_IN_A_ROW + 10
-
-
-def test_the_last_row_makes_every_trial_until_the_service_is_given_up() -> None:
-    calls: list[float] = []
-
-    def service(loop: VirtualLoop) -> Service:
-        async def answer(row: int) -> bool:
-            if row < FAILURES_IN_A_ROW:
-                raise ConnectionError("down")
-            calls.append(loop.time())
-            raise ConnectionError("down")
-
-        return answer
-
-    answers, loop = ask_all(FAILURES_IN_A_ROW + 1, service, concurrency=FAILURES_IN_A_ROW, outage=10)
-    assert answers[-1].reason == "ServiceDownError: the service has been down for 10 seconds or more"
-    assert 10 <= loop.now < 10.5
-    assert len(calls) == 5
 
 
 def test_rows_fail_at_once_when_a_service_stays_down() -> None:

@@ -23,6 +23,8 @@ from thalweg.spark.filters.worker.waiting.rate import TokenBucket
 
 FIRST_DELAY = 0.1  # seconds before the first retry; doubled with every retry
 LONGEST_DELAY = 10.0  # seconds
+TRIALS_APART = 2.0  # seconds by which a row makes its next trial later, for each that it has made
+LOOK_AGAIN = 1.0  # seconds after which such a row looks whether another row has made the trial
 JITTER = 0.5  # a delay is longer or shorter by up to this share, so that retries do not come all at once
 
 Function = Callable[..., Awaitable[Any]]
@@ -92,11 +94,12 @@ class Asker:
         """Ask until there is an answer, or no attempt is left, or the deadline has come."""
         ends: float | None = None  # the moment of the deadline; it counts from the first attempt on
         delay, seconds = FIRST_DELAY, 0.0
-        attempt = trials = 0
+        attempt = trials = 0  # calls of the row; trials are also made on behalf of other rows
+        retries = self.waiting.retries
         while True:
             async with self._places, self._alone_until_priced():
                 try:
-                    await self._turn(ends, trials)
+                    await self._turn(ends, trials, is_last=0 < retries <= attempt + trials)
                 except (ServiceDownError, DeadlineError) as error:
                     return Answered(reason=str(error), seconds=seconds)
                 expected = self.calls.expected_cost
@@ -111,13 +114,13 @@ class Asker:
             seconds += answered.seconds
             if answered.reason is None:
                 return answered._replace(seconds=seconds)
-            if is_trial and self.breaker.is_down:  # no attempt of the row: it was asked for on behalf of all rows
+            if is_trial and self.breaker.is_down and retries:  # no row fails by a trial, unless it is asked once at all
                 trials += 1
                 continue
             attempt += 1
             late = ends is not None and self._clock() + delay > ends
-            if attempt > self.waiting.retries or late:
-                last = "" if attempt == 1 else f", in the last of {attempt} attempts"
+            if attempt + trials > retries or late:
+                last = "" if attempt + trials == 1 else f", in the last of {attempt + trials} attempts"
                 return Answered(reason=f"{answered.reason}{last}", seconds=seconds)
             await self._sleep(delay * random.uniform(1 - JITTER, 1 + JITTER))  # noqa: S311 - no secret
             delay = min(2 * delay, LONGEST_DELAY)
@@ -132,27 +135,28 @@ class Asker:
                     await alone.aclose()
             yield
 
-    async def _turn(self, ends: float | None, trials: int) -> None:
+    async def _turn(self, ends: float | None, trials: int, *, is_last: bool) -> None:
         """Wait until a call may begin; not beyond the deadline of a row that was asked for before.
 
-        A row by which trials have failed lets the rows behind it make the next, so that no row is asked for too often.
+        A row whose trials have failed lets other rows make the next, and a row with a last call left keeps that for
+        when the service is up: no row fails by a trial, or is asked for more often than its retries allow.
         """
         while True:
             if ends is not None and self._clock() >= ends:
                 raise DeadlineError(self._late(ends))
-            if pause := self.breaker.pause():
+            if pause := self.breaker.pause(trials * TRIALS_APART, is_last=is_last):
                 if self.breaker.gives_up:
                     raise ServiceDownError(
                         f"ServiceDownError: the service has been down for {self.waiting.outage:g} seconds or more"
                     )
-                pause = min(pause + trials * TRIAL_PAUSE, self.breaker.patience + TRIAL_PAUSE)
+                pause = min(pause, self.breaker.patience + TRIAL_PAUSE, LOOK_AGAIN if trials or is_last else pause)
                 await self._sleep(pause if ends is None else min(pause, max(ends - self._clock(), 0.0)))
                 continue
             if self._bucket is not None:
                 async with self._next:
                     while wait := self._bucket.take():
                         await self._sleep(wait)
-                if self.breaker.pause():
+                if self.breaker.pause(trials * TRIALS_APART, is_last=is_last):
                     continue
             return
 

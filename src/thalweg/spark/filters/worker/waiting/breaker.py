@@ -64,13 +64,19 @@ class CircuitBreaker:
         """For how many seconds rows still wait for a service that is down."""
         return math.inf if self._down_since is None else self._down_since + self._outage - self._clock()
 
-    def pause(self) -> float:
-        """How many seconds to wait before looking again; 0 if a call may begin."""
+    def pause(self, later: float = 0.0, *, is_last: bool = False) -> float:
+        """How many seconds to wait before looking again; 0 if a call may begin.
+
+        A trial may have to begin some seconds later; by a row's last call, when half of an outage's time has passed.
+        """
         if self._down_since is None:
             return 0.0
         if self._is_trying:
             return TRIAL_PAUSE
-        return max(self._opens_at - self._clock(), 0.0)
+        begins = self._opens_at + later
+        if is_last:
+            begins = max(begins, self._down_since + self._outage / 2)
+        return max(begins - self._clock(), 0.0)
 
     def begin(self) -> bool:
         """A call begins, for which `pause` was 0; returns whether it is a trial."""
