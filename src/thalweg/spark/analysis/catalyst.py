@@ -33,6 +33,19 @@ ATTRIBUTE = re.compile(r"(.*)#(\d+)L?(-T\d+ms)?", re.DOTALL)  # as Spark writes 
 SEPARATOR = "\0"  # occurs in no name
 NULL_TESTS = frozenset({"IsNull", "IsNotNull", "EqualNullSafe"})  # kinds of expressions that become tests for NULL
 MOST_ANALYSES = 200  # that are remembered
+# Rules of Spark's optimizer that leave parts of a condition out; the last two take NULL for FALSE, as a filter does.
+SIMPLIFYING = (
+    "ReplaceExpressions",
+    "ConstantFolding",
+    "NullPropagation",
+    "OptimizeIn",
+    "UnwrapCastInBinaryComparison",
+    "SimplifyBinaryComparison",
+    "BooleanSimplification",
+    "ReplaceNullWithFalseInPredicate",
+    "SimplifyConditionals",
+)
+MOST_PASSES = 5  # through these rules, until none changes the condition
 
 _analyses: dict[tuple[str, str, Hashable], CatalystAnalysis] = {}  # by conditions, columns and settings
 _null_intolerant: dict[str, bool] = {}  # by Catalyst's classes, as the JVM has told: every question to it takes time
@@ -262,13 +275,27 @@ class Catalyst:
 
         try:
             expression = self.expression(node)
+        return self._optimised(node, ("ReplaceExpressions", "ConstantFolding"), 1)
+
+    def simplified(self, node: Node, *, negated: bool) -> Node | None:
+        """A condition, or its negation, as Spark's optimizer simplifies it in a filter; None if that is not known."""
+        return self._optimised(node, SIMPLIFYING, MOST_PASSES, negated=negated)
+
+    def _optimised(self, node: Node, rules: Sequence[str], most_passes: int, *, negated: bool = False) -> Node | None:
+        """The condition of a filter after some rules of Spark's optimizer; None if a rule raises or is not there."""
             if expression is None:
                 return None
             plan = self._class("plans.logical.Filter")(expression, self._class("plans.logical.OneRowRelation")())
             with errors_not_logged():
-                for rule in ("ReplaceExpressions", "ConstantFolding"):
-                    plan = self._class(f"optimizer.{rule}").apply(plan)
+                for _ in range(most_passes):
+                    before = plan
+                    for rule in rules:
+                        plan = self._class(f"optimizer.{rule}").apply(plan)
+                    if most_passes == 1 or plan.fastEquals(before):
+                        break
             return tree_of(plan.condition().toJSON())
+            if negated:
+                expression = self._class("expressions.Not")(expression)
         except (Py4JError, PySparkException, TypeError):  # a missing class is a package, which cannot be called
             return None
 
