@@ -6,6 +6,7 @@ Every question to the JVM takes a tenth of a millisecond, and py4j asks one for 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -17,7 +18,10 @@ CATALYST = "org.apache.spark.sql.catalyst"  # the package of Spark's plans and e
 # Classes, and static methods of them, that PySpark looks up anew for every UDF.
 OF_UDFS = {
     "PythonUtils": ("getBroadcastThreshold", "toSeq"),
+    "PythonSQLUtils": ("ddlToJson",),
     "SimplePythonFunction": (),
+    "functions": ("col",),
+    "org.apache.spark.sql.classic.SparkSession": ("getActiveSession",),
     "org.apache.spark.sql.execution.python.UserDefinedPythonFunction": (),
 }
 
@@ -35,8 +39,9 @@ def java_method(jvm: Any, class_name: str, name: str) -> Any:  # noqa: ANN401 - 
 
 
 def java_value(jvm: Any, class_name: str, name: str, *arguments: Any) -> Any:  # noqa: ANN401 - as above, and a constant
-    """A constant that a static method of a class gives; its arguments, if any, never change."""
-    return _once(jvm, f"{class_name}.{name}()", lambda: java_method(jvm, class_name, name)(*arguments))
+    """A constant that a static method of a class gives for some arguments, which are texts or always the same."""
+    texts = ", ".join(argument for argument in arguments if isinstance(argument, str))
+    return _once(jvm, f"{class_name}.{name}({texts})", lambda: java_method(jvm, class_name, name)(*arguments))
 
 
 def _once(jvm: Any, name: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - as above
@@ -49,13 +54,16 @@ def _once(jvm: Any, name: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401 
 def keep_names_of_udfs(jvm: Any) -> None:  # noqa: ANN401 - as above
     """Let py4j's view of the JVM keep what PySpark looks up in it for every UDF."""
     from py4j.java_gateway import JavaClass
+    from py4j.protocol import Py4JError
 
     for name, methods in OF_UDFS.items():
-        if name not in vars(jvm):
-            found = getattr(jvm, name)
-            if isinstance(found, JavaClass):  # else this version of Spark has it elsewhere
+        if name in vars(jvm):
+            continue
+        found = getattr(jvm, name)
+        if isinstance(found, JavaClass):  # else this version of Spark has it elsewhere
+            with suppress(Py4JError):  # or has other methods
                 vars(found).update({method: getattr(found, method) for method in methods})
-                vars(jvm)[name] = found
+            vars(jvm)[name] = found
 
 
 def python_function(context: Any, function: Any, return_type: Any) -> Any:  # noqa: ANN401 - a Spark context, a callable, a type

@@ -8,7 +8,7 @@ Connect there is no JVM to call, and PySpark's operators are used.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import cached_property, lru_cache, reduce
 from typing import TYPE_CHECKING, Any
 
 from thalweg.spark.jvm import active_jvm, java_method
@@ -32,6 +32,53 @@ def column_named(name: str) -> Column:
 def literal(value: int | str) -> Column:
     """A constant."""
     return _made("lit", value)
+
+
+def analysed_column(jvm: Any, expression: Any) -> Column:  # noqa: ANN401 - objects of the JVM
+    """A Column of an expression that Catalyst has analysed, which knows its columns by identity.
+
+    It is made in the JVM when it is first used: a filter of such Columns alone needs their expressions only.
+    """
+    from py4j.java_gateway import JavaPackage
+
+    make = java_method(jvm, "org.apache.spark.sql.classic.ExpressionUtils", "column")
+    if isinstance(make, JavaPackage):  # there is no such class
+        raise TypeError("this version of Spark has no Columns of expressions")
+    return _analysed_class()(make, expression)  # type: ignore[no-any-return]
+
+
+def plain_column(column: Any) -> Column:  # noqa: ANN401 - a classic Column
+    """The same Column, of which only the JVM has the expression."""
+    return _classic(column._jc)  # noqa: SLF001 - no public way
+
+
+def analysed_expression(column: Column) -> Any:  # noqa: ANN401 - an object of the JVM
+    """The expression of a Column that `analysed_column` made; None of another Column."""
+    return vars(column).get("analysed")
+
+
+def expression_of(session: Any, column: Any) -> Any:  # noqa: ANN401 - a classic session and Column, an object of the JVM
+    """Catalyst's expression of a Column; Spark reads a text in it."""
+    known = analysed_expression(column)
+    return session._jsparkSession.expression(column._jc) if known is None else known  # noqa: SLF001 - no public way
+
+
+@lru_cache(1)
+def _analysed_class() -> Any:  # noqa: ANN401 - a class, which can be defined where PySpark is there
+    from pyspark.sql.classic.column import Column as ClassicColumn
+
+    class AnalysedColumn(ClassicColumn):
+        """A classic Column that is made of its expression when PySpark first asks for it."""
+
+        def __init__(self, make: Any, expression: Any) -> None:  # noqa: ANN401 - a method and an object of the JVM
+            self.make = make
+            self.analysed = expression
+
+        @cached_property
+        def _jc(self) -> Any:  # noqa: ANN401 - as above
+            return self.make(self.analysed)
+
+    return AnalysedColumn
 
 
 def always() -> Column:

@@ -103,6 +103,40 @@ def test_a_repeated_call_asks_the_jvm_little(
     assert kept.count() == expected
 
 
+# Measured with PySpark 4.3: 30, 57 and 52 commands.
+@pytest.mark.parametrize(
+    ("make", "most"),
+    [(lambda _udfs: [TEXT], 33), (lambda udfs: [udfs()], 62), (lambda udfs: [TEXT, udfs(), is_short], 57)],
+    ids=["text", "UDFs", "mixed"],
+)
+def test_a_first_call_asks_the_jvm_little(
+    spark: SparkSession,
+    frame: DataFrame,
+    udfs: Callable[[], Any],
+    make: Callable[[Any], list[Any]],
+    most: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tw.where(frame, *make(udfs))  # it looks up classes of the JVM, once a program
+    fresh, predicates = frame.select("*"), make(udfs)
+    with counted(spark, monkeypatch) as commands:
+        kept = tw.where(fresh, *predicates)
+    assert len(commands) <= most, "\n".join(commands)
+    assert kept.count() == tw.where(frame, *make(udfs)).count()
+
+
+def test_after_the_first_udf_pyspark_looks_up_no_class_for_another(
+    spark: SparkSession, frame: DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyspark.sql import functions as f
+
+    tw.where(frame, f.udf(lambda a: a > 5, "boolean")("a")).count()
+    with counted(spark, monkeypatch) as commands:
+        is_small = f.udf(lambda a: a < 9, "boolean")("a")
+    assert [command for command in commands if command.startswith("r\nu")] == []
+    assert frame.where(is_small).count() == 9
+
+
 @pytest.mark.parametrize(
     ("make", "analyses"),
     [(lambda _: [TEXT], 1), (lambda _: [is_even], 0), (lambda udfs: [TEXT, udfs(), is_short], 1)],

@@ -78,6 +78,16 @@ NATIVE: dict[str, Callable[[ConditionRow], bool | None]] = {
     "cast(s AS int) > 5": lambda row: None if row.s is None else int(row.s) > 5,
     "rand() >= 0": lambda _row: True,
     "NULL": lambda _row: None,
+    "TRUE": lambda _row: True,
+    "FALSE": lambda _row: False,
+    "k = NULL": lambda _row: None,
+    "k IN (NULL)": lambda _row: None,
+    "k <=> NULL": lambda row: row.k is None,
+    "coalesce(NULL, b)": lambda row: row.b,
+    "CASE WHEN TRUE THEN NULL ELSE a END": lambda _row: None,
+    "if(a, NULL, FALSE)": lambda row: None if row.a else False,
+    "id IS NULL": lambda _row: False,
+    "cast(k AS bigint) > 3000000000": lambda row: None if row.k is None else False,
 }
 UDFS: dict[str, Callable[[ConditionRow], bool | None]] = {
     "odd(k)": lambda row: None if row.k is None else row.k % 2 == 1,
@@ -95,6 +105,7 @@ UDFS: dict[str, Callable[[ConditionRow], bool | None]] = {
     "noisy(k)": lambda row: row.k is not None,
     "CASE WHEN odd(k) THEN a ELSE b END": lambda row: row.a if row.k is not None and row.k % 2 == 1 else row.b,
     "word(s) IN ('1', NULL)": lambda row: True if row.s == "1" else None,
+    "word(s) IN (NULL)": lambda _row: None,
 }
 
 
@@ -174,7 +185,7 @@ def column_of(tree: Tree, udfs: dict[str, Any]) -> Column:
         columns = [column_of(operand, udfs) for operand in operands]
         joined = {"and": operator.and_, "or": operator.or_}
         return ~columns[0] if connective == "not" else reduce(joined[connective], columns)
-    if tree.startswith("CASE"):
+    if tree.startswith("CASE WHEN odd"):
         return f.when(udfs["odd"]("k"), f.col("a")).otherwise(f.col("b"))
     call = re.fullmatch(r"(\w+)\((\w)(, \w)?(, most => 2)?\)(.*)", tree)
     if tree not in UDFS or call is None:
@@ -183,7 +194,7 @@ def column_of(tree: Tree, udfs: dict[str, Any]) -> Column:
     value = udfs[call[1]](*arguments, **({"most": f.lit(2)} if call[4] else {}))
     comparison = call[5].split()
     if comparison and comparison[0] == "IN":
-        return value.isin("1", None)  # type: ignore[no-any-return]
+        return value.isin(*(["1"] if "'1'" in tree else []), None)  # type: ignore[no-any-return]
     if not comparison:
         return value  # type: ignore[no-any-return]
     sign = {">": operator.gt, "<": operator.lt, ">=": operator.ge, "<>": operator.ne, "=": operator.eq}[comparison[0]]

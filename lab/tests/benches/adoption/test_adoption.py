@@ -32,7 +32,7 @@ def test_queries_of_tpc_h_are_measured_one_by_one_and_together(spark: SparkSessi
     if not PACKAGES.exists():
         pytest.skip("run make tpch for the tables of TPC-H")
     results = tpch_queries.measure(
-        spark, lambda _done, _total: None, numbers=(6, 14), scale=0.001, rounds=1, tries=1, most_rounds=1
+        spark, lambda _done, _total: None, numbers=(6, 14), scale=0.001, rounds=1, most_rounds=1
     )
     assert [result.target for result in results] == [*["<= 1.1"] * 5, "0.95 to 1.05", *["<= 1.1"] * 3]
     assert [result.measure.partition(",")[0] for result in results[6:]] == [

@@ -33,19 +33,30 @@ def test_control_and_best() -> None:
     assert found.best(THALWEG, "other") == "other"
 
 
-def test_rounds_are_added_while_times_vary() -> None:
-    def alike() -> Measurement:
-        return Measurement(1, None, 1.0)
+def test_rounds_are_added_while_the_control_is_apart_from_itself() -> None:
+    def rounds(plain: float, plain_again: float, tested: float) -> int:
+        times = {"plain": plain, "plain again": plain_again, THALWEG: tested}
+        contenders = {name: lambda seconds=seconds: Measurement(1, None, seconds) for name, seconds in times.items()}
+        control = "plain", "plain again"
+        found = race("steady", contenders, 3, lambda *_: None, "", most_rounds=7, control=control)
+        return len(found.seconds[THALWEG])
 
-    def vary() -> Measurement:
-        times.append(1.0 if len(times) % 2 else 2.0)
-        return Measurement(1, None, times[-1])
+    assert rounds(1.0, 1.0, 1.0) == rounds(1.0, 1.04, 9.0) == 3
+    assert rounds(1.0, 1.06, 1.0) == 7
 
-    times: list[float] = []
-    found = race("steady", {THALWEG: alike, AGAIN: alike}, 3, lambda _done, _total: None, "", most_rounds=7)
-    assert [len(seconds) for seconds in found.seconds.values()] == [3, 3]
-    found = race("steady", {THALWEG: alike, AGAIN: vary}, 3, lambda _done, _total: None, "", most_rounds=7)
-    assert [len(seconds) for seconds in found.seconds.values()] == [7, 7]
+
+def test_rounds_are_added_while_the_control_varies() -> None:
+    times = iter([1.0, 2.0, 0.5, 1.5, 0.7, 1.8, 1.2])
+    contenders = {"a": lambda: Measurement(1, None, 1.0), "b": lambda: Measurement(1, None, next(times))}
+    found = race("steady", contenders, 3, lambda *_: None, "", most_rounds=7, control=("a", "b"))
+    assert len(found.seconds["a"]) == 7
+
+
+def test_a_contender_is_compared_with_both_runs_of_another() -> None:
+    found = Race("steady", {"tested": [2.0, 4.0], "plain": [1.0, 2.0], "again": [4.0, 8.0]}, "few rows")
+    result = found.slower_than_both("plain", "again", 1.1, "tested")
+    assert result.value == pytest.approx(1.0)
+    assert result.note.endswith("plain against itself 4.00")
 
 
 def test_every_contender_runs_once_a_round() -> None:

@@ -23,8 +23,8 @@ from thalweg.spark.analysis.trees import (
 )
 from thalweg.spark.error_log import errors_not_logged
 from thalweg.spark.frames import Answers, once_a_frame, plan_of
-from thalweg.spark.jvm import CATALYST, java_class, java_method
-from thalweg.spark.operators import all_of
+from thalweg.spark.jvm import CATALYST, java_class
+from thalweg.spark.operators import all_of, analysed_column, analysed_expression, plain_column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -33,6 +33,19 @@ ATTRIBUTE = re.compile(r"(.*)#(\d+)L?(-T\d+ms)?", re.DOTALL)  # as Spark writes 
 SEPARATOR = "\0"  # occurs in no name
 NULL_TESTS = frozenset({"IsNull", "IsNotNull", "EqualNullSafe"})  # kinds of expressions that become tests for NULL
 MOST_ANALYSES = 200  # that are remembered
+# Rules of Spark's optimizer that leave parts of a condition out; the last two take NULL for FALSE, as a filter does.
+SIMPLIFYING = (
+    "ReplaceExpressions",
+    "ConstantFolding",
+    "NullPropagation",
+    "OptimizeIn",
+    "UnwrapCastInBinaryComparison",
+    "SimplifyBinaryComparison",
+    "BooleanSimplification",
+    "ReplaceNullWithFalseInPredicate",
+    "SimplifyConditionals",
+)
+MOST_PASSES = 5  # through these rules, until none changes the condition
 
 _analyses: dict[tuple[str, str, Hashable], CatalystAnalysis] = {}  # by conditions, columns and settings
 _null_intolerant: dict[str, bool] = {}  # by Catalyst's classes, as the JVM has told: every question to it takes time
@@ -189,11 +202,19 @@ def analyse(frame: DataFrame, conditions: Sequence[Column]) -> list[AnalysedCond
         return []
     conjunction = all_of(conditions)
 
-    def analysed(settings: Hashable) -> CatalystAnalysis:
-        return _remembered(frame, _condition_of(plan_of(frame.where(conjunction))), settings)
+    def analysed(written: Column, settings: Hashable) -> CatalystAnalysis:
+        condition = analysed_expression(conjunction)  # of a plan that Spark has analysed
+        if condition is None or not stands_on(frame, condition):
+            condition = _condition_of(plan_of(frame.where(written)))
+        return _remembered(frame, condition, settings)
 
     analysis = analysed_once(frame, conjunction, analysed)
     return [AnalysedCondition(tree, analysis) for tree in _operands(analysis.tree, len(conditions))]
+
+
+def stands_on(frame: DataFrame, expression: Any) -> bool:  # noqa: ANN401 - an expression of the JVM
+    """Whether an expression is analysed, and reads columns of a classic DataFrame alone."""
+    return bool(expression.resolved() and expression.references().subsetOf(plan_of(frame).outputSet()))
 
 
 def _remembered(frame: DataFrame, root: Any, settings: Hashable) -> CatalystAnalysis:  # noqa: ANN401 - an expression of the JVM
@@ -223,13 +244,15 @@ class Catalyst:
     jvm: Any
     root: Any
     counts_alike: bool = False  # whether the tree's numbers are Spark's own, as they are where there is no subquery
+    _expressions: dict[int, Any] = field(default_factory=dict, repr=False)  # of nodes, by their numbers
 
     def expression(self, node: Node) -> Any:  # noqa: ANN401 - an object of the JVM
         """The object of a node; None if Spark counts its nodes in another way."""
-        found = self.root.apply(node.number)
-        if self.counts_alike:
-            return found
-        return found if found is not None and found.getClass().getSimpleName() == node.kind else None
+        if node.number not in self._expressions:
+            found = self.root.apply(node.number) if node.number else self.root
+            is_same = self.counts_alike or (found is not None and found.getClass().getSimpleName() == node.kind)
+            self._expressions[node.number] = found if is_same else None
+        return self._expressions[node.number]
 
     def _class(self, name: str) -> Any:  # noqa: ANN401 - a class of the JVM
         return java_class(self.jvm, f"{CATALYST}.{name}")
@@ -251,12 +274,23 @@ class Catalyst:
 
         try:
             expression = self.expression(node)
-            return None if expression is None else column_of_expression(self.jvm, expression)
+            if expression is None:
+                return None
+            column = analysed_column(self.jvm, expression)
+            return column if self.counts_alike else plain_column(column)  # a subquery may read more columns
         except (Py4JError, TypeError):
             return None
 
     def fold(self, node: Node) -> Node | None:
         """The value of a constant expression, evaluated by the rules of Spark's optimizer; None if it raises."""
+        return self._optimised(node, ("ReplaceExpressions", "ConstantFolding"), 1)
+
+    def simplified(self, node: Node, *, negated: bool) -> Node | None:
+        """A condition, or its negation, as Spark's optimizer simplifies it in a filter; None if that is not known."""
+        return self._optimised(node, SIMPLIFYING, MOST_PASSES, negated=negated)
+
+    def _optimised(self, node: Node, rules: Sequence[str], most_passes: int, *, negated: bool = False) -> Node | None:
+        """The condition of a filter after some rules of Spark's optimizer; None if a rule raises or is not there."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
@@ -264,20 +298,19 @@ class Catalyst:
             expression = self.expression(node)
             if expression is None:
                 return None
+            if negated:
+                expression = self._class("expressions.Not")(expression)
             plan = self._class("plans.logical.Filter")(expression, self._class("plans.logical.OneRowRelation")())
             with errors_not_logged():
-                for rule in ("ReplaceExpressions", "ConstantFolding"):
-                    plan = self._class(f"optimizer.{rule}").apply(plan)
+                for _ in range(most_passes):
+                    before = plan
+                    for rule in rules:
+                        plan = self._class(f"optimizer.{rule}").apply(plan)
+                    if most_passes == 1 or plan.fastEquals(before):
+                        break
             return tree_of(plan.condition().toJSON())
         except (Py4JError, PySparkException, TypeError):  # a missing class is a package, which cannot be called
             return None
-
-
-def column_of_expression(jvm: Any, expression: Any) -> Column:  # noqa: ANN401 - objects of the JVM
-    """A Column of an expression that Catalyst has analysed, which knows its columns by identity."""
-    from pyspark.sql.classic.column import Column
-
-    return Column(java_method(jvm, "org.apache.spark.sql.classic.ExpressionUtils", "column")(expression))
 
 
 def _condition_of(plan: Any) -> Any:  # noqa: ANN401 - objects of the JVM
@@ -335,7 +368,7 @@ def _not_null(tree: Node, catalyst: Catalyst, names: dict[int, str]) -> Iterator
 
 def _is_null_intolerant(tree: Node, catalyst: Catalyst) -> bool:
     """Whether an expression is NULL if an operand is: the same for a whole class, but for calls of methods."""
-    if any(mark in tree.kind for mark in ("Invoke", "UDF")):
+    if tree.kind != "PythonUDF" and any(mark in tree.kind for mark in ("Invoke", "UDF")):
         return catalyst.property_of(tree, "nullIntolerant") == "True"
     if tree.kind not in _null_intolerant:
         known = catalyst.property_of(tree, "nullIntolerant")

@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary
 from thalweg.spark.analysis.trees import nodes_in
 from thalweg.spark.frames import once_a_frame, plan_of
 from thalweg.spark.jvm import CATALYST, java_class, java_value
+from thalweg.spark.operators import analysed_column, expression_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -40,11 +41,12 @@ CATALOGS_FIRST = {"spark.sql.functionResolution.sessionOrder": "last", "spark.sq
 
 
 def analysed_once(
-    frame: DataFrame, condition: Column, analyse: Callable[[Hashable], CatalystAnalysis]
+    frame: DataFrame, condition: Column, analyse: Callable[[Column, Hashable], CatalystAnalysis]
 ) -> CatalystAnalysis:
     """The analysis of a condition on a classic DataFrame: of an earlier call, if it would be the same now.
 
-    `analyse` is told the session's settings, as something that is the same for the same settings.
+    `analyse` is given the condition, whose text Spark has read by then, and the session's settings, as something that
+    is the same for the same settings.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -52,21 +54,22 @@ def analysed_once(
     session: Any = frame.sparkSession
 
     def analysed_anew() -> CatalystAnalysis:
-        return analyse(session.conf._jconf.getAll().toString())  # noqa: SLF001 - in two calls
+        return analyse(condition, session.conf._jconf.getAll().toString())  # noqa: SLF001 - in two calls
 
     if _joins(frame):  # Spark refuses columns of some DataFrames there, which Catalyst does not tell apart
         return analysed_anew()
     try:
         state = _state_of(session)
-        written = session._jsparkSession.expression(condition._jc)  # noqa: SLF001 - no public way
+        written = expression_of(session, condition)
         key = RESULT_ID.sub("", written.toString()), state.number
         known = _conditions_on(frame)
         found = known.get(key)
         if found is not None and found.written.semanticEquals(written) and found.is_repeatable:
             return found.analysis
+        read = analysed_column(session._jvm, written)  # noqa: SLF001 - no public way
     except (Py4JError, PySparkException, TypeError):  # a version of Spark with other objects
         return analysed_anew()
-    analysis = analyse(state.number)
+    analysis = analyse(read, state.number)
     known[key] = _RememberedAnalysis(written, state.functions, analysis)
     for outdated in _outdated(known, state.number):
         known.pop(outdated, None)

@@ -15,7 +15,6 @@ from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 from thalweg.keywords import checks_keywords
-from thalweg.spark.analysis.catalyst import column_of_expression
 from thalweg.spark.analysis.harmless import Node
 from thalweg.spark.analysis.trees import is_cheap, runs_python, tree_of
 from thalweg.spark.filters.adapt_connect import OURS, Relations, is_refused
@@ -35,7 +34,8 @@ from thalweg.spark.filters.sample_worth import WORTH_ORDERING, pays_unsampled
 from thalweg.spark.filters.split.names import sql_name
 from thalweg.spark.filters.where import check_frame, check_sample, look, record
 from thalweg.spark.frames import is_streaming, schema_of
-from thalweg.spark.jvm import CATALYST, java_class, java_value
+from thalweg.spark.jvm import CATALYST, java_class, java_method, java_value
+from thalweg.spark.operators import analysed_column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -143,7 +143,7 @@ class _Adaptation:
             below = below.child()
         if not conditions:
             return self._with_children(node)
-        has_subquery = java_class(self._jvm, f"{CATALYST}.expressions.SubqueryExpression").hasSubquery
+        has_subquery = java_method(self._jvm, f"{CATALYST}.expressions.SubqueryExpression", "hasSubquery")
         if step == "Join" or any(map(has_subquery, conditions)):  # which take some conjuncts apart from the others
             conditions = [conjunct for condition in conditions for conjunct in self._conjuncts(condition)]
         pushed = self._pushed_into_join(below, conditions) if step == "Join" else None
@@ -194,13 +194,13 @@ class _Adaptation:
         in_python = self._runs_python and self._contains(condition, "PYTHON_UDF", unless_known=True)
         if not in_python and any(self._contains(child, step, unless_known=False) for step in BLOCKING):
             return self._leave(condition, lambda: _without_choice(tree_of(condition.toJSON())) or BEHIND_BLOCKING)
-        reason = _without_choice(tree_of(condition.toJSON()))
+        reason = None if in_python else _without_choice(tree_of(condition.toJSON()))
         if self._only_looks:
             return self._leave(condition, reason or ONE_SLOW)
         if reason is not None and (reason == SINGLE or not self._sample):
             return self._leave(condition, reason)
         frame = self._frame_of(child)
-        column = column_of_expression(self._jvm, condition)
+        column = analysed_column(self._jvm, condition)
         query = ask(frame, [column], FilterOptions(), may_join=False)
         if not query.has_choice:
             return self._leave(condition, "; ".join(query.notes) or SINGLE)
@@ -250,8 +250,8 @@ class _Adaptation:
     def _frame_of(self, plan: Any) -> DataFrame:  # noqa: ANN401 - a logical plan of the JVM
         from pyspark.sql.classic.dataframe import DataFrame
 
-        dataset = java_class(self._jvm, "org.apache.spark.sql.classic.Dataset")
-        return DataFrame(dataset.ofRows(self._spark._jsparkSession, plan), self._spark)  # noqa: SLF001 - no public way
+        rows = java_method(self._jvm, "org.apache.spark.sql.classic.Dataset", "ofRows")
+        return DataFrame(rows(self._spark._jsparkSession, plan), self._spark)  # noqa: SLF001 - no public way
 
 
 def _may_take_time(plan_text: str) -> bool:

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol
 
+from thalweg.spark.analysis.catalyst import stands_on
 from thalweg.spark.frames import Answers, plan_of, schema_of
-from thalweg.spark.jvm import CATALYST, java_class, java_method, python_function
+from thalweg.spark.jvm import CATALYST, java_class, java_method, java_value, python_function
+from thalweg.spark.operators import analysed_expression, expression_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -143,8 +145,8 @@ class _FilterWithUdf:
         conditions = _conjunction(frame, columns) if columns else None
         if arguments is None or (columns and conditions is None):
             return None
-        kind = java_method(frame.sparkSession._jvm, "org.apache.spark.sql.types.DataType", "fromJson")  # noqa: SLF001
-        return_type = kind(function.return_type.json())
+        kind = function.return_type.json()
+        return_type = java_value(frame.sparkSession._jvm, "org.apache.spark.sql.types.DataType", "fromJson", kind)  # noqa: SLF001
         return cls(conditions, arguments, return_type, PythonEvalType.SQL_SCALAR_ARROW_ITER_UDF, deterministic=True)
 
     @classmethod
@@ -169,13 +171,13 @@ def _filtered(frame: Any, condition: Any) -> DataFrame:  # noqa: ANN401 - a clas
     return ClassicFrame(rows, spark)
 
 
-def _conjunction(frame: Any, columns: Sequence[Any]) -> Any:  # noqa: ANN401 - a classic DataFrame, classic Columns
+def _conjunction(frame: Any, columns: Sequence[Column]) -> Any:  # noqa: ANN401 - a classic DataFrame, an object of the JVM
     """The conjunction of conditions on a DataFrame's own columns, if Spark has analysed all of them; else None."""
-    session, jvm = frame.sparkSession._jsparkSession, frame.sparkSession._jvm  # noqa: SLF001 - no public way
-    expressions = [session.expression(column._jc) for column in columns]  # noqa: SLF001 - as above
-    conjunction = reduce(java_class(jvm, f"{CATALYST}.expressions.And"), expressions)
-    is_own = conjunction.resolved() and conjunction.references().subsetOf(plan_of(frame).outputSet())
-    return conjunction if is_own else None
+    spark = frame.sparkSession
+    make_and = java_class(spark._jvm, f"{CATALYST}.expressions.And")  # noqa: SLF001 - no public way
+    conjunction = reduce(make_and, [expression_of(spark, column) for column in columns])
+    is_known = all(analysed_expression(column) is not None for column in columns)
+    return conjunction if is_known or stands_on(frame, conjunction) else None
 
 
 def _attributes(frame: Any, names: Sequence[str]) -> Any:  # noqa: ANN401 - a classic DataFrame, a sequence of the JVM

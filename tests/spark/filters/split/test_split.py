@@ -119,6 +119,39 @@ def test_a_condition_that_spark_simplifies_stays_whole(frame: DataFrame) -> None
         assert str(found)[:30] == str(expected)[:30]
 
 
+RAISING = ("10 / k > 4", "share(k) >= 2")
+LEFT_OUT = [  # conditions of which Spark leaves out a part that raises, in a filter
+    "{x} OR ({raising} AND NULL)",
+    "{x} OR NOT ({raising} OR NULL)",
+    "NOT ({x} AND ({raising} OR NULL))",
+    "{x} OR ({raising} AND k IN (NULL))",
+    "{x} OR ({raising} AND CASE WHEN TRUE THEN NULL ELSE b END)",
+    "{x} OR ({raising} AND cast(k AS bigint) > 3000000000)",
+    "({x} AND b) OR ({raising} AND b)",
+    "({raising} OR {x}) AND {x}",
+    "{x} AND ({raising} OR k IS NULL OR k IS NOT NULL)",
+]
+
+
+@pytest.mark.parametrize("written", LEFT_OUT)
+def test_a_part_that_spark_leaves_out_raises_nothing(frame: DataFrame, written: str) -> None:
+    differing = []
+    for raising in RAISING:
+        for other in ("a", "odd(k)"):
+            text = written.format(x=other, raising=raising)
+            plain = ids_or_error(frame.where(text))
+            found = [ids_or_error(tw.where(frame, text)), ids_or_error(tw.adapt(frame.where(text)))]
+            differing += [(text, each) for each in found if isinstance(plain, list) and each != plain]
+    assert differing == []
+
+
+@pytest.mark.parametrize(
+    "text", ["share(k) = NULL", "a AND share(k) IN (NULL)", "a AND share(k) > 3000000000", "10 / k > 4 AND 10 / k <= 4"]
+)
+def test_a_comparison_that_spark_knows_the_value_of_raises_nothing(frame: DataFrame, text: str) -> None:
+    assert ids_or_error(frame.where(text)) == ids_or_error(tw.where(frame, text)) == []
+
+
 def test_the_name_of_a_column_that_stays_whole_is_its_sql_text(frame: DataFrame) -> None:
     from pyspark.sql import functions as f
 

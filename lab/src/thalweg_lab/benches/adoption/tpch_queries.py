@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import truediv
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
 NAME = "tpch-queries"
-SCALE, ROUNDS, TRIES = 0.1, 3, 5  # more tries than rounds: a slow moment of the machine is longer than a query
-MOST_ROUNDS = 7  # where the times of a query vary; more would take more than half an hour
+SCALE, ROUNDS = 0.1, 20
+MOST_ROUNDS = 45  # where plain Spark is apart from itself; more would take more than twenty minutes
+GROUP = 5  # rounds of which the fastest run counted by an earlier rule, for comparison
 CALLS = 15  # of tw.adapt
 MOST_TIMES = 1.1  # the time of plain Spark that a query may take
 
@@ -41,7 +43,6 @@ def measure(
     numbers: Sequence[int] = range(1, 23),
     scale: float = SCALE,
     rounds: int = ROUNDS,
-    tries: int = TRIES,
     most_rounds: int = MOST_ROUNDS,
 ) -> list[Result]:
     """Each query, from its text to its rows on the driver, against the same in plain Spark."""
@@ -64,7 +65,8 @@ def measure(
             contenders = {THALWEG: _answer(adapted), PLAIN: _answer(plain), PLAIN_AGAIN: _answer(plain)}
             race(NAME, contenders, 1, lambda _done, _total: None, "")  # untimed: the JVM compiles, files are read
             ticks, note = part_of(tick, place, len(numbers)), f"scale {scale}"
-            run = partial(race, NAME, rounds=rounds, label=f"query {number}", tries=tries, most_rounds=most_rounds)
+            control = PLAIN, PLAIN_AGAIN
+            run = partial(race, NAME, rounds=rounds, label=f"query {number}", most_rounds=most_rounds, control=control)
             races.append(run(contenders, tick=ticks, note=note))
             adding.append(_added(races[-1], plain))
             forced += _forced(plain, note, run)
@@ -112,9 +114,16 @@ def _forced(make: Callable[[], DataFrame], note: str, run: Callable[..., Race]) 
 
 
 def _slower(found: Race, contender: str = THALWEG) -> Result:
-    """How many times the time of plain Spark a query takes, and how exact that is."""
-    result, control = found.slower(PLAIN, MOST_TIMES, contender), found.control(PLAIN, PLAIN_AGAIN)
-    return replace(result, note=f"{result.note}; {PLAIN} against itself {control.value:.2f}")
+    """How many times the time of plain Spark a query takes, how exact that is, and the ratio by an earlier rule."""
+    result = found.slower_than_both(PLAIN, PLAIN_AGAIN, MOST_TIMES, contender)
+    before = median(map(truediv, _fastest(found, contender), _fastest(found, PLAIN)))
+    return replace(result, note=f"{result.note}; the fastest of {GROUP} rounds each, median: {before:.2f}")
+
+
+def _fastest(found: Race, contender: str) -> list[float]:
+    """The fastest run of each group of rounds."""
+    seconds = found.seconds[contender]
+    return [min(seconds[start : start + GROUP]) for start in range(0, max(len(seconds) - GROUP, 0) + 1, GROUP)]
 
 
 def _added(found: Race, make: Callable[[], DataFrame]) -> Result | None:

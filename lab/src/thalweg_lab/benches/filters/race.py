@@ -7,13 +7,14 @@ over the rounds is reported.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from thalweg.ordering.types import Floats
 from thalweg_lab.results import Result, at_least, at_most, between
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ Make = Callable[["DataFrame"], "DataFrame"]  # from the input to the kept rows
 
 THALWEG, AGAIN = "Thalweg", "Thalweg again"
 CONTROL = (0.95, 1.05)
-EXACT = 0.02  # the standard error of a median ratio at which rounds need not be added
+EXACT = 0.02  # the standard error of a typical ratio at which rounds need not be added
 
 
 def part_of(tick: Tick, number: int, parts: int) -> Tick:
@@ -70,6 +71,14 @@ class Race:
         measure = self._measure(f"A/A control: ms between {contender} and {again}")
         return at_most(self.scenario, measure, abs(value), milliseconds, note)
 
+    def slower_than_both(self, than: str, again: str, target: float, contender: str = THALWEG) -> Result:
+        """How many times the time of another contender this contender takes, where the other runs twice in a round.
+
+        For runs of which each is far from the next: the typical ratio to the mean of both.
+        """
+        value, note = self._ratio_to_both(contender, than, again)
+        return at_most(self.scenario, self._measure(f"{contender}, times the time of {than}"), value, target, note)
+
     def control(self, contender: str = THALWEG, again: str = AGAIN, bounds: tuple[float, float] = CONTROL) -> Result:
         """The A/A control: a contender against itself, which shows how exact the other ratios are."""
         value, note = self._ratio(again, contender)
@@ -86,6 +95,12 @@ class Race:
         mine, theirs = (1e3 * median(self.seconds[name]) for name in (contender, than))
         medians = f"medians of {len(self.seconds[contender])} rounds; {contender} {mine:.0f} ms, {than} {theirs:.0f} ms"
         return mine - theirs, f"{self.note}; {medians}"
+
+    def _ratio_to_both(self, slow: str, fast: str, again: str) -> tuple[float, str]:
+        mine, first, second = (np.array(self.seconds[name]) for name in (slow, fast, again))
+        apart, own = typical_ratio(second / first), typical_ratio(mine / np.sqrt(first * second))
+        medians = ", ".join(f"{name} {median(self.seconds[name]):.2f} s" for name in (fast, slow))
+        return own, f"{self.note}; typical of {len(mine)} rounds; {medians}; {fast} against itself {apart:.2f}"
 
     def _ratio(self, slow: str, fast: str) -> tuple[float, str]:
         ratios = [longer / shorter for longer, shorter in zip(self.seconds[slow], self.seconds[fast], strict=True)]
@@ -104,18 +119,19 @@ def race(
     label: str = "",
     tries: int = 1,
     most_rounds: int = 0,
+    control: tuple[str, str] | None = None,
 ) -> Race:
     """Let contenders take turns. Raises an error if contenders keep different rows.
 
     A contender may have several tries in a round, of which the fastest counts, so that a slow moment of the machine
-    does not. Up to `most_rounds`, rounds are added until the ratios of times vary so little that their medians are
-    exact: their spread decides, never their values.
+    does not. Up to `most_rounds`, rounds are added as long as two contenders that do the same, the `control`, are not
+    known to take the same time: they decide alone, never a ratio that is tested.
     """
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     names, random = list(contenders), np.random.default_rng(0)
     done, answers = 0, dict[tuple[int, int | None], str]()
     for number in range(max(rounds, most_rounds)):
-        if number >= rounds and _exact(seconds):
+        if number >= rounds and (control is None or _agree(*(seconds[name] for name in control))):
             break
         spent: dict[str, list[float]] = {name: [] for name in names}
         for name in (contender for _ in range(tries) for contender in random.permutation(names).tolist()):
@@ -132,19 +148,29 @@ def race(
     return Race(scenario, seconds, note, label)
 
 
-def _exact(seconds: Mapping[str, list[float]]) -> bool:
-    """Whether the median ratio of each contender's times to the first one's has a small standard error.
+def typical_ratio(ratios: Floats) -> float:
+    """The median of the geometric means of all pairs of ratios: the estimate of Hodges and Lehmann.
 
-    1.2533 times the standard error of a mean is that of a median; the distance of the quartiles, divided by 1.349, is a
-    standard deviation that few slow runs do not change (both for normal distributions).
+    Few slow runs do not change it, as they do not change a median, and it is nearly as exact as a mean.
+
+    >>> round(typical_ratio(np.array([0.9, 1.0, 1.0, 1.0, 90.0])), 2)
+    1.0
     """
-    first, *others = (np.array(times) for times in seconds.values())
-    for times in others:
-        ratios = times / first
-        low, high = np.percentile(ratios, (25, 75))
-        if 1.2533 * (high - low) / 1.349 / np.sqrt(len(ratios)) > EXACT:
-            return False
-    return True
+    logs = np.log(ratios)
+    means = (logs[:, None] + logs[None, :])[np.triu_indices(len(logs))] / 2
+    return float(np.exp(np.median(means)))
+
+
+def _agree(times: Sequence[float], again: Sequence[float]) -> bool:
+    """Whether a contender against itself is within the bounds of a control, and is known well.
+
+    The distance of the quartiles, divided by 1.349, is a standard deviation that few slow runs do not change, for
+    normal distributions; the standard error of the typical ratio is 1.023 times that of a mean.
+    """
+    ratios = np.array(again) / np.array(times)
+    low, high = np.percentile(ratios, (25, 75))
+    is_exact = 1.023 * (high - low) / 1.349 / np.sqrt(len(ratios)) <= EXACT
+    return bool(is_exact and CONTROL[0] <= typical_ratio(ratios) <= CONTROL[1])
 
 
 def compete(

@@ -258,7 +258,7 @@ def _is_cost(value: object) -> bool:
 
 def is_column(value: object) -> bool:
     """Whether a value is a Column, of a classic session or of Connect."""
-    return type(value).__module__.startswith("pyspark.") and type(value).__name__ == "Column"
+    return any(kind.__module__.startswith("pyspark.") and kind.__name__ == "Column" for kind in type(value).__mro__)
 
 
 def is_udf(value: object) -> bool:

@@ -29,6 +29,7 @@ class UdfPredicate(Predicate):
     function_digest: str  # the same for the same function with the same values around it, in this program
     arguments: tuple[str, ...]  # names of columns, or the SQL text of expressions
     expressions: Mapping[str, Column] = field(default_factory=dict, repr=False)  # by their text
+    came_pickled: bool = False  # whether the function was read from what PySpark had pickled
 
     @property
     def computed(self) -> Mapping[str, Column]:  # noqa: D102 - as the base has it
@@ -40,7 +41,8 @@ class UdfPredicate(Predicate):
 
     def check_can_be_sent(self) -> None:
         """Refuse a function that cannot be pickled."""
-        check_pickles(self.name, self.call.function)
+        if not self.came_pickled:  # to pickle each for a trial would take longer than all else of taking it over
+            check_pickles(self.name, self.call.function)
 
     def in_python(self, analysis: Analysis) -> PythonForm:  # noqa: D102
         make = partial(udf_judge, self.name, self.call)

@@ -1,19 +1,23 @@
 """Splits the conditions of a query into predicates that can be ordered: `split(frame, predicates)`.
 
 A conjunction becomes its parts. A disjunction becomes a `tw.any_of` of its parts if these are worth an order, and stays
-a whole otherwise: Spark evaluates it as it is written. So does a group with a part that is not deterministic. Python
-UDFs become predicates that run with the user's other Python predicates.
+a whole otherwise: Spark evaluates it as it is written. So does a group with a part that is not deterministic, and a
+condition of which Spark leaves out a part that may raise (decision 0300). Python UDFs become predicates that run with
+the user's other Python predicates.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from thalweg.ordering.precedence import MAX_FILTERS
 from thalweg.spark.analysis.catalyst import CatalystAnalysis, Facts, analyse, facts_of
+from thalweg.spark.analysis.harmless import Node
+from thalweg.spark.analysis.trees import nodes_in, runs_python
 from thalweg.spark.filters.predicates.base import Predicate
 from thalweg.spark.filters.predicates.compound import any_of, conjunction_of, conjuncts, not_
 from thalweg.spark.filters.predicates.expression import ExpressionPredicate
@@ -30,6 +34,9 @@ if TYPE_CHECKING:
 
 Logic = Part[Piece] | Group[Piece]
 SPACING = re.compile(r"[\s()]")  # by which texts of the same expression may differ
+COMPARISON = re.compile(r"[<>=!]+|is(?:not)?null$")
+NULL = re.compile(r"(?<!\bIS )(?<!\bIS NOT )\bNULL\b", re.IGNORECASE)  # the constant, and no test for it
+NUMBERED = {"AttributeReference": "exprId", "PythonUDF": "resultId"}  # Catalyst's expressions that have numbers
 
 
 @dataclass(frozen=True)
@@ -204,6 +211,8 @@ class _Splitter:
     def _reason_to_stay_whole(self, logic: Logic) -> str | None:
         if self._repeats(logic):
             return "a part that may raise an error occurs twice, and Spark may simplify that"
+        if self._leaves_out(logic):
+            return "Spark simplifies it, so that a part that may raise an error is not always evaluated"
         if not all(self._parts[id(part)].facts.is_truth for part in logic.parts):
             return "a part is no truth value by itself"
         if not all(self._parts[id(part)].facts.is_own for part in logic.parts):
@@ -211,14 +220,41 @@ class _Splitter:
         return None
 
     def _repeats(self, logic: Logic) -> bool:
-        """Whether a part that may raise occurs twice, as in x AND NOT x: Spark simplifies it, and its error is gone."""
+        """Whether a part that may raise occurs twice, as in x AND NOT x: Spark simplifies it, and its error is gone.
+
+        To Spark x > 1 is NOT x <= 1.
+        """
         known = [self._parts[id(part)] for part in logic.parts]
         raising = [
-            (SPACING.sub("", part.text).lower(), *(() if part.udf is None else _functions_of(part.udf)))
+            (_sides_of(part.text), *(() if part.udf is None else _functions_of(part.udf)))
             for part in known
             if not part.facts.safe
         ]
         return len(set(raising)) < len(raising)
+
+    def _leaves_out(self, logic: Logic) -> bool:
+        """Whether Spark may leave out a part that may raise, as in a OR (x AND NULL): a filter takes NULL for FALSE.
+
+        In a plain conjunction that does not matter, as the other parts reject the row.
+        """
+        known = [self._parts[id(part)] for part in logic.parts]
+        has_constant = any(part.udf is not None and _may_be_constant(part.facts.tree, part.text) for part in known)
+        if not has_constant and not self._raises_in_a_disjunction(logic):
+            return False
+        analysed = logic.condition.analysed
+        if analysed is None:  # with Connect a client knows no more than the texts
+            different = {_sides_of(part.text) for part in known}
+            return has_constant or len(different) < len(known) or any(NULL.search(part.text) for part in known)
+        simplified = analysed.analysis.catalyst.simplified(analysed.tree, negated=logic.negated)
+        return simplified is None or bool(_read_in(analysed.tree) - _read_in(simplified))
+
+    def _raises_in_a_disjunction(self, logic: Logic) -> bool:
+        """Whether a part that may raise stands in a disjunction."""
+        if isinstance(logic, Part):
+            return False
+        if logic.is_disjunction:
+            return not all(self._parts[id(part)].facts.safe for part in logic.parts)
+        return any(map(self._raises_in_a_disjunction, logic.members))
 
     def predicate(self, logic: Logic) -> Predicate:
         """The predicate of a part or a group."""
@@ -270,6 +306,25 @@ class _Splitter:
             return (" OR " if logic.is_disjunction else " AND ").join(names)
         text = self._parts[id(logic)].text
         return f"NOT ({text})" if logic.negated else text
+
+
+def _sides_of(text: str) -> tuple[str, ...]:
+    """A part by the sides of its comparisons, whatever the comparisons are."""
+    return tuple(sorted(COMPARISON.split(SPACING.sub("", text).lower())))
+
+
+def _may_be_constant(tree: Node | None, text: str) -> bool:
+    """Whether Spark may know the value of a comparison without the UDF in it: with NULL, or with too large a number."""
+    if tree is None:
+        return NULL.search(text) is not None
+    is_cast = any(node.kind == "Cast" and runs_python(node) for node in nodes_in(tree))
+    return is_cast or any(node.kind == "Literal" and node.fields["value"] is None for node in nodes_in(tree))
+
+
+def _read_in(tree: Node) -> Counter[tuple[str, int]]:
+    """How often each column and each UDF occurs in a condition, by Catalyst's numbers."""
+    numbered = (node for node in nodes_in(tree) if node.kind in NUMBERED)
+    return Counter((node.kind, node.fields[NUMBERED[node.kind]]["id"]) for node in numbered)
 
 
 def _functions_of(predicate: Predicate) -> list[str]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from thalweg.spark.filters.predicates.udf import UdfPredicate
 from thalweg.spark.filters.worker.nested_series import can_convert
 from thalweg.spark.filters.worker.udfs import Comparison, Convention, UdfCall
+from thalweg.spark.frames import Answers
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -70,10 +71,17 @@ class FoundUdf:
     deterministic: bool
     returns: str  # the type of its values
     arguments: Sequence[Argument]
+    came_pickled: bool = False  # whether the function was read from what PySpark had pickled
 
-    def predicate(self, name: str, comparison: Comparison | None, spark: SparkSession) -> UdfPredicate:
-        """The predicate that the call becomes, with the comparison of its values."""
-        self._check(spark)
+    def predicate(
+        self, name: str, comparison: Comparison | None, spark: SparkSession, settings: Answers | None = None
+    ) -> UdfPredicate:
+        """The predicate that the call becomes, with the comparison of its values.
+
+        `settings` remembers the session's settings, as long as they are the same.
+        """
+        settings = settings or Answers()
+        self._check(spark, settings)
         return UdfPredicate(
             name=name,
             deterministic=self.deterministic,
@@ -83,12 +91,13 @@ class FoundUdf:
                 convention=self.convention,
                 keywords=tuple(argument.keyword for argument in self.arguments),
                 returns=RETURNS[self.returns],
-                safely=_is_set(spark, SAFELY),
+                safely=_is_set(spark, SAFELY, settings),
                 comparison=comparison,
                 time_zone=str(spark.conf.get(TIME_ZONE)) if self._has_nested else "",
             ),
             arguments=tuple(argument.name for argument in self.arguments),
             expressions={argument.name: argument.column for argument in self.arguments if argument.column is not None},
+            came_pickled=self.came_pickled,
         )
 
     @property
@@ -96,7 +105,7 @@ class FoundUdf:
         """Whether PySpark's own function converts arguments to pandas."""
         return self.convention.is_of_pandas and not all(_is_plain(argument.kind) for argument in self.arguments)
 
-    def _check(self, spark: SparkSession) -> None:
+    def _check(self, spark: SparkSession, settings: Answers) -> None:
         if self.returns not in RETURNS:
             raise StaysInSparkError("it returns values that are not compared here")
         if self.returns == "string" and self.convention is Convention.ROWS:
@@ -109,18 +118,21 @@ class FoundUdf:
         if self._has_nested and not can_convert():
             raise StaysInSparkError("this version of PySpark converts structs, maps and arrays in another place")
         for setting, conventions in OTHER_VALUES.items():
-            if self.convention in conventions and _is_set(spark, setting):
+            if self.convention in conventions and _is_set(spark, setting, settings):
                 raise StaysInSparkError(f"{setting} is set")
 
 
-def _is_set(spark: SparkSession, setting: str) -> bool:
+def _is_set(spark: SparkSession, setting: str, settings: Answers) -> bool:
     """Whether a setting of a session is true; a version of Spark that does not know it has it false."""
     from pyspark.errors import PySparkException
 
-    try:
-        return spark.conf.get(setting) == "true"  # asked with a default, Spark would answer that and not its own
-    except PySparkException:
-        return False
+    def asked() -> bool:
+        try:
+            return spark.conf.get(setting) == "true"  # asked with a default, Spark would answer that and not its own
+        except PySparkException:
+            return False
+
+    return settings.once(("setting", setting), asked)
 
 
 def _is_plain(kind: Any) -> bool:  # noqa: ANN401 - a type as JSON has it

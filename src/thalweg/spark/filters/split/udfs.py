@@ -32,6 +32,7 @@ from thalweg.spark.filters.split.taken_over import (
 )
 from thalweg.spark.filters.worker.udfs import Comparison, Convention
 from thalweg.spark.identifiers import quoted
+from thalweg.spark.jvm import keep_names_of_udfs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,8 +82,9 @@ def _taken_over(name: str, condition: AnalysedCondition, spark: SparkSession, *,
     call, comparison = _compared(tree, condition.analysis)
     arguments = [_argument(child, condition.analysis, by_name=by_name) for child in call.children]
     function, digest, convention = _function(call, condition.analysis)
-    udf = FoundUdf(function, digest, convention, call.fields["udfDeterministic"], call.fields["dataType"], arguments)
-    found = udf.predicate(name, comparison, spark)
+    deterministic, returns = call.fields["udfDeterministic"], call.fields["dataType"]
+    udf = FoundUdf(function, digest, convention, deterministic, returns, arguments, came_pickled=True)
+    found = udf.predicate(name, comparison, spark, condition.analysis.answers)  # an analysis is of one set of settings
     return not_(found, name=name) if negated else found
 
 
@@ -156,6 +158,7 @@ def _function(call: Node, analysis: CatalystAnalysis) -> tuple[Callable[..., Any
     from py4j.protocol import Py4JError
     from pyspark.cloudpickle import loads
 
+    keep_names_of_udfs(analysis.catalyst.jvm)  # for the UDFs that the program makes after this
     try:
         convention = Convention(call.fields["evalType"])
     except ValueError:
