@@ -95,7 +95,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Note the numbers of passed, failed and skipped tests for `.ci/run`, which adds them up over many runs of pytest."""
+    """Note how many tests passed, failed and were skipped, for `.ci/run`, which adds up its runs of pytest."""
     if counts := os.environ.get("THALWEG_TEST_COUNTS"):
         outcomes = [("passed",), ("failed", "error"), ("skipped",)]
         numbers = [sum(len(terminalreporter.stats.get(name, [])) for name in names) for names in outcomes]

@@ -57,6 +57,7 @@ def sums(log: Sequence[Row], query: str) -> tuple[int, int]:
     return len(own), sum(each.rows for each in own)
 
 
+@pytest.mark.thorough
 def test_metrics_are_exact_while_queries_come_go_and_fail(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,14 +122,19 @@ def test_a_condition_that_spark_simplifies_stays_whole(frame: DataFrame) -> None
 RAISING = ("10 / k > 4", "share(k) >= 2")
 LEFT_OUT = [  # conditions of which Spark leaves out a part that raises, in a filter
     "{x} OR ({raising} AND NULL)",
-    "{x} OR NOT ({raising} OR NULL)",
-    "NOT ({x} AND ({raising} OR NULL))",
-    "{x} OR ({raising} AND k IN (NULL))",
-    "{x} OR ({raising} AND CASE WHEN TRUE THEN NULL ELSE b END)",
-    "{x} OR ({raising} AND cast(k AS bigint) > 3000000000)",
-    "({x} AND b) OR ({raising} AND b)",
     "({raising} OR {x}) AND {x}",
-    "{x} AND ({raising} OR k IS NULL OR k IS NOT NULL)",
+    *(
+        pytest.param(written, marks=pytest.mark.thorough)
+        for written in (
+            "{x} OR NOT ({raising} OR NULL)",
+            "NOT ({x} AND ({raising} OR NULL))",
+            "{x} OR ({raising} AND k IN (NULL))",
+            "{x} OR ({raising} AND CASE WHEN TRUE THEN NULL ELSE b END)",
+            "{x} OR ({raising} AND cast(k AS bigint) > 3000000000)",
+            "({x} AND b) OR ({raising} AND b)",
+            "{x} AND ({raising} OR k IS NULL OR k IS NOT NULL)",
+        )
+    ),
 ]
 
 
