@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from thalweg.spark.start import LOCAL_SOCKETS, UNAVOIDABLE, NoSparkError, forward, spark_session, user_defaults
+from thalweg.spark.start import (
+    LOCAL_SOCKETS,
+    TRACEBACK,
+    UNAVOIDABLE,
+    NoSparkError,
+    forward,
+    spark_session,
+    user_defaults,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,12 +74,27 @@ def test_an_unreachable_connect_server_is_reported_at_once(monkeypatch: pytest.M
         spark_session(master="sc://127.0.0.1:1")
 
 
-def test_lines_that_no_setting_prevents_are_dropped_with_their_empty_line() -> None:
-    class Kept(io.BytesIO):
-        def close(self) -> None:
-            """Stay readable."""
+class Kept(io.BytesIO):
+    def close(self) -> None:
+        """Stay readable."""
 
+
+def forwarded(text: bytes) -> bytes:
     target = Kept()
+    forward(io.BytesIO(text), target)
+    return target.getvalue()
+
+
+def test_lines_that_no_setting_prevents_are_dropped_with_their_empty_line() -> None:
     noise = b"".join(line + b" and more\n\n" for line in UNAVOIDABLE)
-    forward(io.BytesIO(b"an error\n\n" + noise + b"another\n"), target)
-    assert target.getvalue() == b"an error\n\nanother\n"
+    assert forwarded(b"an error\n\n" + noise + b"another\n") == b"an error\n\nanother\n"
+
+
+def test_broken_pipes_of_workers_are_dropped_and_other_tracebacks_are_not() -> None:
+    """Lines of several workers come mixed."""
+    frames = b'  File "/python/lib/pyspark.zip/pyspark/daemon.py", line 264, in manager\n' * 2
+    broken = b"BrokenPipeError: [Errno 32] Broken pipe\n"
+    assert forwarded(b"one\n" + 2 * TRACEBACK + 2 * (frames + broken) + b"two\n") == b"one\ntwo\n"
+    of_user = TRACEBACK + b'  File "/checks.py", line 1, in check\n' + broken
+    assert forwarded(TRACEBACK + frames + broken + of_user) == of_user
+    assert forwarded(TRACEBACK) == TRACEBACK

@@ -35,6 +35,12 @@ UNAVOIDABLE = (
     b"Starting Streaming TransformWithStateInPandas Python worker",
 )
 
+# What the parent of PySpark's workers prints, line by line and those of several workers mixed, when a query that is stopped
+# closes the socket of a worker before the worker does.
+TRACEBACK = b"Traceback (most recent call last):\n"
+OF_DAEMON = b'/pyspark/daemon.py", line '
+BROKEN_PIPE = b"BrokenPipeError: "
+
 # Over TCP, a task in Python waits about 40 ms more, whatever its rows (decision 0290).
 LOCAL_SOCKETS = "spark.python.unix.domain.socket.enabled"
 
@@ -196,11 +202,20 @@ def _filtered_standard_error() -> Iterator[None]:
 
 
 def forward(source: BinaryIO, target: BinaryIO) -> None:
-    """Copy all lines but the unavoidable lines, and the empty line behind such a line."""
+    """Copy all lines but the unavoidable lines, with the empty line behind such a line, and broken pipes of workers."""
     with source, target:
-        is_dropped = False
+        held, is_dropped = b"", False
         for line in source:
-            is_dropped = line.startswith(UNAVOIDABLE) or (is_dropped and not line.strip())  # with its empty line
+            if line == TRACEBACK:  # the next lines tell whose it is
+                held += line
+                continue
+            is_of_daemon = OF_DAEMON in line
+            if is_of_daemon:
+                held = b""
+            goes_on = is_dropped and (not line.strip() or line.startswith(BROKEN_PIPE))
+            is_dropped = is_of_daemon or line.startswith(UNAVOIDABLE) or goes_on
             if not is_dropped:
-                target.write(line)
+                target.write(held + line)
                 target.flush()
+                held = b""
+        target.write(held)
