@@ -35,8 +35,8 @@ UNAVOIDABLE = (
     b"Starting Streaming TransformWithStateInPandas Python worker",
 )
 
-# What the parent of PySpark's workers prints, line by line and those of several workers mixed, when a query that is stopped
-# closes the socket of a worker before the worker does.
+# What PySpark's daemon prints, the lines of several workers mixed, when a query that is stopped closes the socket of a
+# worker before the worker does.
 TRACEBACK = b"Traceback (most recent call last):\n"
 OF_DAEMON = b'/pyspark/daemon.py", line '
 BROKEN_PIPE = b"BrokenPipeError: "
